@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid};
 use engine::moment::Timestamp;
 use engine::profile::Profile;
+use engine::tags::Tags;
 
 /// The first address of the fleet: all of 127.0.0.0/8 is local, so a device can send from any.
 const FIRST_ADDRESS: u32 = u32::from_be_bytes([127, 64, 0, 0]);
@@ -35,5 +36,6 @@ pub(crate) fn profile(number: u32) -> Profile {
         name: None,
         psk: None,
         created_at: Timestamp::from_ms(1_795_219_200_000),
+        tags: Tags::default(),
     }
 }

@@ -23,6 +23,7 @@ mod health;
 mod idempotency;
 mod import;
 mod integrations;
+mod jobs;
 mod logs;
 mod messages;
 mod meters;
@@ -54,6 +55,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use actors::clock::Clock;
 use actors::delivery::Deliveries;
 use actors::devices::Devices;
+use actors::jobs::Jobs;
 use engine::delivery::address::policy::AddressPolicy;
 use engine::ids::CustomerId;
 use store::sealed::MasterKey;
@@ -90,6 +92,8 @@ pub struct ApiParts {
     pub devices: Devices,
     /// Sends calls to the forwarders of destinations.
     pub deliveries: Deliveries,
+    /// Creates and cancels jobs.
+    pub jobs: Jobs,
     /// The time, and the randomness for ids.
     pub clock: Clock,
     /// Encrypts the secrets of devices and destinations.
@@ -114,12 +118,16 @@ struct Api {
     devices: Devices,
     /// Sends calls to the forwarders of destinations.
     deliveries: Deliveries,
+    /// Creates and cancels jobs.
+    jobs: Jobs,
     /// Which addresses destinations may have.
     policy: AddressPolicy,
     /// Held while a destination is made or changed.
     changing_destinations: tokio::sync::Mutex<()>,
     /// Held while an object definition is stored, so that the maximum per customer holds.
     changing_definitions: tokio::sync::Mutex<()>,
+    /// Held while a job is created: its devices are read once for all jobs at a time.
+    creating_jobs: tokio::sync::Mutex<()>,
     /// The time, and the randomness for ids.
     clock: Clock,
     /// Encrypts the secrets of devices and destinations.
@@ -152,8 +160,12 @@ struct Api {
     idempotency_locks: idempotency::IdempotencyLocks,
     /// The maximum number of devices in a bulk call.
     bulk_devices_max: u32,
+    /// The maximum number of devices in a job.
+    job_devices_max: u32,
     /// The expiry of requests that set none of their own.
     action_expiry_ms: i64,
+    /// How long a device in queue mode listens after its last message.
+    awake_window_ms: i64,
     /// The maximum payload of a UDP request.
     udp_payload_bytes_max: usize,
     /// The maximum length of `data`, and of `payload` over CoAP, of a request.
@@ -181,9 +193,11 @@ impl ApiState {
             store: parts.store,
             devices: parts.devices,
             deliveries: parts.deliveries,
+            jobs: parts.jobs,
             policy: config.policy(),
             changing_destinations: tokio::sync::Mutex::default(),
             changing_definitions: tokio::sync::Mutex::default(),
+            creating_jobs: tokio::sync::Mutex::default(),
             clock: parts.clock,
             master_key: parts.master_key,
             operator: parts.operator,
@@ -200,7 +214,9 @@ impl ApiState {
             token_lifetime_s: config.token_lifetime_s,
             idempotency_locks: idempotency::IdempotencyLocks::default(),
             bulk_devices_max: config.bulk_devices_max,
+            job_devices_max: config.job_devices_max,
             action_expiry_ms: config.limits().action_expiry_ms,
+            awake_window_ms: config.limits().awake_window_ms,
             udp_payload_bytes_max: config.udp_payload_bytes_max,
             action_data_bytes_max: config.action_data_bytes_max,
             imports: import::RunningImports::none(),

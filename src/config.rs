@@ -243,6 +243,10 @@ settings! {
     action_data_bytes_max: usize = "1500000", Number, parse::number(1..=1 << 30);
     /// Maximum number of devices in a bulk call; more are answered with 400.
     bulk_devices_max: u32 = "100", Number, parse::number(1..=1_000);
+    /// Maximum number of devices in a job; a filter that matches more is answered with 400.
+    job_devices_max: u32 = "100000", Number, parse::number(1..=10_000_000);
+    /// Maximum number of running jobs per customer; one more is answered with 409.
+    jobs_running_max: u32 = "10", Number, parse::number(1..=1_000);
     /// Maximum number of SCHEDULED requests per device; one more is answered with 409.
     scheduled_max: u32 = "10", Number, parse::number(1..=10_000);
     /// Maximum number of waiting SEND_NOW requests per device; one more is answered with 409.
@@ -253,7 +257,7 @@ settings! {
     action_expiry_s: u32 = "172800", Number, parse::number(1..=604_800);
     /// Time a device in queue mode stays reachable after its last message, in milliseconds.
     awake_window_ms: u32 = "93000", Number, parse::number(1..=86_400_000);
-    /// Retention of final action requests after their creation, in days.
+    /// Retention of final action requests, and of jobs, after their creation, in days.
     action_retention_days: u32 = "7", Number, parse::number(1..=3_650);
     /// Time for which a call with an `Idempotency-Key` is remembered, in hours.
     idempotency_retention_h: u32 = "24", Number, parse::number(1..=8_760);

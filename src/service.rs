@@ -1,8 +1,8 @@
 //! How does the service start, in order, and stop, in reverse?
 //!
-//! Store, logging actor, arbiters with their sockets, web actor. A stop drains the web actor and
-//! stops the arbiters; the store needs no closing. A stop that is cut short loses nothing that was
-//! accepted: only the next start takes longer.
+//! Store, logging actor, arbiters with their sockets, running jobs, web actor. A stop drains the
+//! web actor, holds the jobs and stops the arbiters; the store needs no closing. A stop that is cut
+//! short loses nothing that was accepted: only the next start takes longer.
 
 use std::convert::Infallible;
 use std::io;
@@ -16,6 +16,7 @@ use actix_rt::System;
 use actors::arbiters::Arbiters;
 use actors::clock::{Clock, wall_clock};
 use actors::delivery::{Deliveries, DeliveryParts};
+use actors::jobs::{JobParts, Jobs};
 use actors::logging::{Logging, RetentionPeriods};
 use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
@@ -103,6 +104,7 @@ pub struct Service {
     pub operator_token_path: Option<PathBuf>,
     state: ApiState,
     web: Vec<Addr<Web>>,
+    jobs: Jobs,
     arbiters: Arbiters,
     commits: Arc<dyn Commit>,
 }
@@ -153,6 +155,14 @@ impl Service {
         let arbiters = Arbiters::start(parts, listeners.sockets, &logging);
         let destinations = chosen.into_iter().flat_map(|it| it.destinations);
         let post = Deliveries::start(delivering, destinations.collect(), &logging);
+        let job_parts = JobParts {
+            clock: clock.clone(),
+            commits: store.clone(),
+            store: store.clone(),
+            devices: arbiters.devices(),
+            running_max: config.jobs_running_max,
+        };
+        let jobs = Jobs::start(job_parts, store.running_jobs().await?);
         let operator_token_path = operator.path.clone();
         let commits: Arc<dyn Commit> = store.clone();
         let parts = api::ApiParts {
@@ -160,6 +170,7 @@ impl Service {
             store,
             devices: arbiters.devices(),
             deliveries: post,
+            jobs: jobs.clone(),
             clock,
             master_key,
             operator,
@@ -182,6 +193,7 @@ impl Service {
             operator_token_path,
             state,
             web,
+            jobs,
             arbiters,
             commits,
         })
@@ -211,6 +223,9 @@ impl Service {
             if drained.await.is_err() {
                 warn!("a web actor has stopped");
             }
+        }
+        if let Err(error) = self.jobs.quiesce().await {
+            warn!(%error, "the runner of jobs has stopped");
         }
         self.arbiters.quiesce().await;
         info!("stopped");
@@ -441,6 +456,7 @@ pub(crate) fn retention_periods(config: &Config) -> RetentionPeriods {
     let days = |days: u32| i64::from(days) * 86_400_000;
     RetentionPeriods {
         actions_ms: days(config.action_retention_days),
+        jobs_ms: days(config.action_retention_days),
         entries_ms: days(config.log_retention_days),
         events_ms: days(config.history_retention_days),
         dead_letters_ms: days(config.dead_letter_retention_days),

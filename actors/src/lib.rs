@@ -10,6 +10,7 @@ pub mod delivery;
 pub mod devices;
 mod drop_tally;
 pub mod http;
+pub mod jobs;
 pub mod logging;
 mod meters;
 pub mod policy;

@@ -44,6 +44,8 @@ const LOST: &str = "signalbox_log_entries_lost_total";
 pub struct RetentionPeriods {
     /// Final action requests, from their creation, in milliseconds.
     pub actions_ms: i64,
+    /// Jobs, from their creation, in milliseconds.
+    pub jobs_ms: i64,
     /// Administration log entries, in milliseconds.
     pub entries_ms: i64,
     /// Events of devices, in milliseconds.
@@ -228,6 +230,7 @@ fn pause_behind(sweep: Duration) -> Duration {
 fn retention(kept_for: &RetentionPeriods, now: Timestamp) -> Retention {
     Retention {
         actions_before: now.plus_ms(-kept_for.actions_ms),
+        jobs_before: now.plus_ms(-kept_for.jobs_ms),
         entries_before: now.plus_ms(-kept_for.entries_ms),
         events_before: now.plus_ms(-kept_for.events_ms),
         tokens_before: now,
@@ -256,6 +259,7 @@ mod tests {
             events_ms: 300,
             dead_letters_ms: 4_000,
             answers_ms: 50_000,
+            jobs_ms: 600_000,
         };
         let now = Timestamp::from_ms(1 << 40);
         let retention = retention(&kept_for, now);
@@ -263,6 +267,7 @@ mod tests {
         assert_eq!(retention.entries_before, now.plus_ms(-20));
         assert_eq!(retention.events_before, now.plus_ms(-300));
         assert_eq!(retention.dead_letters_before, now.plus_ms(-4_000));
+        assert_eq!(retention.jobs_before, now.plus_ms(-600_000));
         assert_eq!(retention.tokens_before, now);
         assert_eq!(retention.idempotency_before, now.plus_ms(-50_000));
     }

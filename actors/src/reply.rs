@@ -3,6 +3,7 @@
 
 use engine::arbiter::input::DeviceReply;
 use engine::supervision::Unserved;
+use store::CommitError;
 use tokio::sync::oneshot;
 use tracing::Span;
 
@@ -18,5 +19,14 @@ impl ReplyTo {
     pub(crate) fn give(self, answer: Result<DeviceReply, Unserved>) {
         // A caller that went away can read the result later.
         let _ = self.sender.send(answer).is_ok();
+    }
+}
+
+/// The caller's error for a step that was not saved.
+pub(crate) fn refusal(error: CommitError) -> Unserved {
+    match error {
+        CommitError::Full => Unserved::Busy,
+        CommitError::Conflict => Unserved::Unknown,
+        CommitError::Fenced | CommitError::Unavailable => Unserved::Failed,
     }
 }

@@ -30,6 +30,7 @@ pub(crate) async fn run(devices: u32) {
     let made = Arc::new(SyntheticStore::new(devices, clock.now()));
     let retention = RetentionPeriods {
         actions_ms: ACTION_RETENTION_MS,
+        jobs_ms: ACTION_RETENTION_MS,
         entries_ms: LOG_RETENTION_MS,
         events_ms: ACTION_RETENTION_MS,
         dead_letters_ms: ACTION_RETENTION_MS,

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use actix_web::web::ServiceConfig;
 use actors::delivery::{Deliveries, DeliveryParts};
+use actors::jobs::{JobParts, Jobs};
 use actors::web::{self, Listening, Web};
 use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
 use engine::change::{Batch, Change, Owner};
@@ -132,11 +133,19 @@ pub(crate) fn serve(
         master_key: Arc::clone(&master_key),
         rules: Arc::new(config.delivery_rules()),
     };
+    let job_parts = JobParts {
+        clock: shelf.clock.clone(),
+        commits: Arc::clone(&commits),
+        store: shelf.store.clone(),
+        devices: line.devices.clone(),
+        running_max: config.jobs_running_max,
+    };
     let parts = ApiParts {
         commits,
         store: shelf.store.clone(),
         devices: line.devices.clone(),
         deliveries: Deliveries::start(delivering, Vec::new(), &line.logging),
+        jobs: Jobs::start(job_parts, Vec::new()),
         clock: shelf.clock.clone(),
         master_key,
         operator,

@@ -40,6 +40,7 @@ impl ApiLessService {
     pub(crate) fn start(shelf: &TempStore, commits: Arc<dyn Commit>) -> Self {
         let retention = RetentionPeriods {
             actions_ms: ACTION_RETENTION_MS,
+            jobs_ms: ACTION_RETENTION_MS,
             entries_ms: LOG_RETENTION_MS,
             events_ms: ACTION_RETENTION_MS,
             dead_letters_ms: ACTION_RETENTION_MS,

@@ -6,7 +6,7 @@
 
 use std::net::IpAddr;
 
-use crate::action::{Action, ActionState, Protocol, Status};
+use crate::action::{Action, ActionState, NewAction, Protocol, Status};
 use crate::admin_log::entry::Entry;
 use crate::customer::{AccessToken, ApiClient, Customer};
 use crate::definition::{Definition, DefinitionId};
@@ -16,8 +16,10 @@ use crate::device::record::DeviceRecord;
 use crate::event::Event;
 use crate::idempotency::{IdempotencyKey, IdempotencyRecord, IdentifiedDevice};
 use crate::ids::{
-    ActionId, ClientId, CustomerId, DestinationId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn, Shard,
+    ActionId, ClientId, CustomerId, DestinationId, DeviceKey, Endpoint, Iccid, Imsi, JobId, Msisdn,
+    Shard,
 };
+use crate::job::{Job, JobDevice};
 use crate::profile::Profile;
 use crate::setting::Setting;
 
@@ -74,6 +76,8 @@ pub enum Expect {
         /// The status it must have.
         is: Status,
     },
+    /// The job is running.
+    JobRunning(JobId),
     /// There is no idempotency record under the key, for a device or for the whole call.
     IdempotencyKeyUnused {
         /// The key of the call.
@@ -219,6 +223,26 @@ pub enum Change {
     PutDefinition(Box<Definition>),
     /// Removes a customer's definition of a version of an object.
     RemoveDefinition(DefinitionId),
+    /// Puts a job.
+    PutJob(Box<Job>),
+    /// Puts the request that a job creates.
+    PutJobRequest {
+        /// The job.
+        job: JobId,
+        /// The request.
+        request: Box<NewAction>,
+    },
+    /// Puts a part of the devices of a job.
+    PutJobPart {
+        /// The job.
+        job: JobId,
+        /// The number of the part, from 0.
+        part: u32,
+        /// Its devices.
+        devices: Box<[JobDevice]>,
+    },
+    /// Removes a job with its request and its devices. The requests it created stay.
+    RemoveJob(JobId),
 }
 
 /// A change of a counter.

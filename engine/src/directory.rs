@@ -9,6 +9,7 @@ pub mod definition;
 pub mod destination;
 pub mod device;
 pub mod import;
+pub mod job;
 pub mod psk;
 pub mod setting;
 

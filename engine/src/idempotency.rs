@@ -7,7 +7,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::ids::{ActionId, DeviceKey, kept_as_bytes};
+use crate::ids::{ActionId, DeviceKey, JobId, kept_as_bytes};
 use crate::moment::Timestamp;
 use crate::sealed::Sealed;
 
@@ -44,6 +44,11 @@ impl IdempotencyKey {
     pub fn of(customer_number: u64, text: &IdempotencyKeyText) -> Self {
         let number = customer_number.to_be_bytes();
         Self(digest_of(&[&number, text.0.as_bytes()]))
+    }
+
+    /// The key under which a part of a job creates its requests: one for each of its devices.
+    pub fn of_job(job: JobId, part: u32) -> Self {
+        Self(digest_of(&[b"job", job.as_bytes(), &part.to_be_bytes()]))
     }
 
     /// The key of the operator with this text.

@@ -302,6 +302,10 @@ impl ActionId {
 }
 
 uuid_id! {
+    /// Names a job.
+    JobId
+}
+uuid_id! {
     /// Names an administration log entry.
     EntryId
 }

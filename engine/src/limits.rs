@@ -15,6 +15,28 @@ pub const SHARDS: u16 = 1_024;
 /// partition has the devices of neighbouring shards, so that one owner has it whole.
 pub const PARTITIONS: u8 = 16;
 
+/// The devices of a job that are read, asked and saved together: their row is a few kibibytes, and
+/// a crash repeats the work of one part at most.
+pub const JOB_PART_DEVICES: u32 = 128;
+
+/// The parts of a new job that are committed together: a fraction of what a group of commits has
+/// room for, so that the batches of other callers are not delayed.
+pub const JOB_PARTS_COMMITTED: usize = 16;
+
+/// The device commands of all jobs that are in flight: as many as one bulk call has, so that jobs
+/// delay other callers no more than one more bulk call does. Further devices wait.
+pub const JOB_COMMANDS_MAX: usize = 32;
+
+/// The jobs of all customers that have a part in memory, with the data of their request, which may
+/// be 1.5 MB. Further jobs wait, and take turns part by part.
+pub const JOBS_LOADED_MAX: usize = 8;
+
+/// How often the devices of a part that did not answer are asked again, [`STORE_RETRY_MS`] apart:
+/// longer than a device takes to be restored, or to empty a full mailbox. Then they are rejected,
+/// so that a parked device does not keep the job from ending. While the store is full, no device
+/// answers and nothing is counted.
+pub const JOB_ROUNDS_MAX: u8 = 5;
+
 /// The networks of a customer.
 pub const NETWORKS_MAX: usize = 64;
 
@@ -231,6 +253,23 @@ pub const NAMES_SEARCHED_MAX: usize = 20_000;
 /// takes a tenth of a second at most. If there are more in its time range it is refused: the caller
 /// has to narrow it.
 pub const LOG_ENTRIES_SEARCHED_MAX: u32 = 20_000;
+
+/// Devices that one query of a filtered list examines where no count tells how many pass: in index
+/// rows, at a microsecond or two each, so that a page takes some milliseconds. Beyond the bound the
+/// response says that there may be more, and the list continues behind the last device examined.
+pub const DEVICES_EXAMINED_MAX: u32 = 5_000;
+
+/// Those of them whose records are read, because no index tells enough: they are spread over the
+/// store, so that in a fleet of a million most are read from the disk's cache, at ten microseconds
+/// each.
+pub const RECORDS_EXAMINED_MAX: u32 = 1_000;
+
+/// Tags of a device: far more than fleets are divided by, and each is an index row of the store.
+/// More are refused with 400.
+pub const TAGS_MAX: usize = 32;
+
+/// Tags that one filter combines: more than people combine. More are refused with 400.
+pub const FILTER_TAGS_MAX: usize = 8;
 
 /// A panicking actor is restored this many times in [`PANIC_WINDOW_MS`], then parked.
 pub const PANICS_MAX: u8 = 3;

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use crate::ids::{CustomerId, DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
 use crate::moment::Timestamp;
 use crate::sealed::Sealed;
+use crate::tags::Tags;
 
 /// The identity of a device as its customer registered it with the service.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -31,6 +32,8 @@ pub struct Profile {
     pub psk: Option<Psk>,
     /// When it was created.
     pub created_at: Timestamp,
+    /// Its tags.
+    pub tags: Tags,
 }
 
 impl Profile {

@@ -14,7 +14,7 @@ use engine::directory::customer::{
 };
 use engine::ids::{CustomerId, DeviceKey};
 use engine::query::PageRequest;
-use engine::query::devices::DeviceFilter;
+use engine::query::devices::{DeviceFilter, DevicePageRequest};
 use engine::supervision::Unserved;
 
 use super::Api;
@@ -22,6 +22,7 @@ use super::body::{Json, Query};
 use super::error::ApiError;
 use super::fields::label;
 use super::idempotency::{self, CreatedResponse, IdempotencyKeyHeader, ResponseKeeper};
+use super::jobs;
 use super::page::{PageBody, wanted};
 use super::records::settle;
 use super::segment::PathSegment;
@@ -95,6 +96,8 @@ pub(super) async fn delete(
         let decided = remove_client(&customer, Some(client))?;
         settle(&*api.commits, async || Ok(decided.clone())).await?;
     }
+    api.jobs.forget(customer.clone()).await;
+    jobs::remove_all(&api, &customer).await?;
     retire_devices(&api, &customer).await?;
     api.deliveries.forget(customer.clone()).await?;
     settle(&*api.commits, async || {
@@ -103,7 +106,9 @@ pub(super) async fn delete(
         )?)
     })
     .await?;
-    // A device in creation was committed before the customer was deleted, or not at all.
+    // A device or a job in creation was committed before the customer was deleted, or not at all.
+    api.jobs.forget(customer.clone()).await;
+    jobs::remove_all(&api, &customer).await?;
     retire_devices(&api, &customer).await?;
     api.networks.put(&customer, Box::default());
     // A new customer with the same id must not inherit the settings of this one.
@@ -112,15 +117,15 @@ pub(super) async fn delete(
 }
 
 async fn retire_devices(api: &Api, customer: &CustomerId) -> Result<(), ApiError> {
-    let first = PageRequest {
+    let first = DevicePageRequest::of(PageRequest {
         number: 1,
         size: RETIRED_AT_ONCE,
-    };
+    });
     let all = DeviceFilter::all_of(customer.clone());
     let mut before = Vec::new();
     loop {
-        let page = api.store.devices_of(all.clone(), first).await?;
-        let keys: Vec<_> = page.items.iter().map(|profile| profile.key()).collect();
+        let page = api.store.devices_of(all.clone(), first.clone()).await??;
+        let keys: Vec<_> = page.items.iter().map(|it| it.profile.key()).collect();
         if keys.is_empty() {
             return Ok(());
         }

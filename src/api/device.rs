@@ -2,16 +2,20 @@
 
 pub(super) mod described;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::Value as Json;
 
 use engine::delivery::body::value;
 use engine::device::record::{Observation, Registration};
-use engine::device::snapshot::{CurrentExchange, PendingAction, Snapshot};
+use engine::device::snapshot::{CurrentExchange, PendingAction, Presence, Snapshot};
 use engine::directory::device::psk_identity;
 use engine::event::Event;
+use engine::moment::Timestamp;
 use engine::profile::Profile;
 use engine::query::KnownValue;
+use engine::query::devices::ListedDevice;
 
 use super::action::ActionBody;
 use super::messages::MessageBody;
@@ -35,6 +39,7 @@ pub(super) struct DeviceBody {
     name: Option<String>,
     psk: PskBody,
     created: String,
+    tags: BTreeMap<String, String>,
 }
 
 /// The public part of a pre-shared key.
@@ -42,6 +47,14 @@ pub(super) struct DeviceBody {
 struct PskBody {
     identity: String,
     configured: bool,
+}
+
+/// A device in a list.
+#[derive(Serialize)]
+pub(super) struct ListedDeviceBody {
+    #[serde(flatten)]
+    device: DeviceBody,
+    presence: PresenceBody,
 }
 
 /// A device in the inspector.
@@ -159,6 +172,24 @@ impl DeviceBody {
                 configured: profile.psk.is_some(),
             },
             created: profile.created_at.iso().to_string(),
+            tags: tags_of(profile),
+        }
+    }
+}
+
+impl ListedDeviceBody {
+    /// The device with its presence.
+    pub(super) fn of(listed: &ListedDevice, presence: Presence) -> Self {
+        let record = &listed.record;
+        Self {
+            device: DeviceBody::of(&listed.profile),
+            presence: PresenceBody {
+                state: presence.word(),
+                first_registered: record.first_contact_at.map(shown),
+                last_seen: record.last_seen_at.map(shown),
+                protocol: record.protocols_seen.last().map(Word::word),
+                address: record.peer.map(|peer| peer.to_string()),
+            },
         }
     }
 }
@@ -175,8 +206,8 @@ impl InspectorBody {
             device: DeviceBody::of(profile),
             presence: PresenceBody {
                 state: snapshot.presence.word(),
-                first_registered: snapshot.first_contact_at.map(|at| at.iso().to_string()),
-                last_seen: snapshot.last_seen_at.map(|at| at.iso().to_string()),
+                first_registered: snapshot.first_contact_at.map(shown),
+                last_seen: snapshot.last_seen_at.map(shown),
                 protocol: snapshot.protocols_seen.map(Word::word),
                 address: snapshot.peer.map(|peer| peer.to_string()),
             },
@@ -250,6 +281,16 @@ impl RegistrationBody {
             objects: objects_of(registration),
         }
     }
+}
+
+fn shown(at: Timestamp) -> String {
+    at.iso().to_string()
+}
+
+fn tags_of(profile: &Profile) -> BTreeMap<String, String> {
+    let tags = profile.tags.as_slice().iter();
+    tags.map(|tag| (tag.key.to_string(), tag.value.to_string()))
+        .collect()
 }
 
 fn objects_of(registration: &Registration) -> Vec<ObjectBody> {

@@ -2,37 +2,49 @@
 
 pub(super) mod amending;
 pub(super) mod described;
+pub(super) mod filter;
 
 use std::net::{AddrParseError, IpAddr};
 
 use actix_web::{HttpResponse, web};
+use serde::Serialize;
 
-use engine::action::Protocol;
 use engine::change::UniqueName;
 use engine::directory::device::{NewDevice, create_device, draft_device, names_wanted};
 use engine::dispatch::is_of_one_host;
 use engine::ids::{DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
 use engine::profile::Profile;
 use engine::query::HistoryFilter;
-use engine::query::devices::DeviceFilter;
+use engine::query::devices::{DevicePage, DevicePageRequest, DeviceTotal, ListedDevice};
+use engine::tags::{Tag, Tags};
 
 use super::Api;
 use super::access::AuthenticatedCaller;
 use super::body::{Json, Query};
-use super::device::{DeviceBody, InspectorBody};
+use super::device::{DeviceBody, InspectorBody, ListedDeviceBody};
 use super::error::ApiError;
-use super::fields::{Fields, label};
+use super::fields::{FieldFault, Fields, label};
 use super::idempotency::{self, CreatedResponse, IdempotencyKeyHeader, ResponseKeeper};
-use super::page::{PageBody, wanted};
+use super::page::{pages, wanted};
 use super::records::settle;
 use super::segment::PathSegment;
-use super::words::Word;
+use filter::device_filter;
 
 /// Recent messages in the device inspector.
 const RECENT_MESSAGES: u32 = 20;
 
-/// The longest prefix for a search: no identifier is longer.
-const BEGINNING_CHARACTERS_MAX: usize = Endpoint::LENGTH_MAX;
+/// A page of devices.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct DevicePageBody {
+    items: Vec<ListedDeviceBody>,
+    page: u32,
+    page_amount: u64,
+    total: u64,
+    total_is_exact: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
 
 /// POST: creates a device.
 pub(super) async fn create(
@@ -66,26 +78,18 @@ pub(super) async fn list(
     Query(mut fields): Query,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
-    let wanted = wanted(&mut fields);
-    let named = fields.optional("q", beginning);
-    let filter = DeviceFilter {
-        customer: caller.customer,
-        registered: fields.optional("registered", truth),
-        protocols_seen: fields.optional("protocol", Protocol::read),
+    let wanted = DevicePageRequest {
+        after: fields.optional("cursor", DeviceId::parse),
+        page: wanted(&mut fields),
     };
+    let filter = device_filter(caller.customer, &mut fields);
     fields.finish(Some(()))?;
-    let page = match named {
-        Some(beginning) => {
-            let found = api.store.devices_named(beginning, filter, wanted);
-            found.await??
-        }
-        None => api.store.devices_of(filter, wanted).await?,
+    let page = api.store.devices_of(filter, wanted.clone()).await??;
+    let now = api.clock.moment().now();
+    let show = |listed: &ListedDevice| {
+        ListedDeviceBody::of(listed, listed.presence(api.awake_window_ms, now))
     };
-    Ok(
-        HttpResponse::Ok().json(PageBody::of(wanted, page, |profile| {
-            DeviceBody::of(&profile)
-        })),
-    )
+    Ok(HttpResponse::Ok().json(DevicePageBody::of(&wanted, &page, show)))
 }
 
 /// GET one: the device inspector.
@@ -120,6 +124,28 @@ pub(super) async fn delete(
     Ok(HttpResponse::NoContent().finish())
 }
 
+impl DevicePageBody {
+    /// The page.
+    pub(super) fn of(
+        wanted: &DevicePageRequest,
+        page: &DevicePage,
+        show: impl Fn(&ListedDevice) -> ListedDeviceBody,
+    ) -> Self {
+        let total = page.total.count();
+        Self {
+            items: page.items.iter().map(show).collect(),
+            page: wanted.page.number,
+            page_amount: pages(total, wanted.page.size),
+            total,
+            total_is_exact: match page.total {
+                DeviceTotal::Exactly(_) => true,
+                DeviceTotal::AtLeast(_) => false,
+            },
+            next_cursor: page.next.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
 fn found(profile: Option<Profile>) -> Result<Profile, ApiError> {
     profile.ok_or_else(|| ApiError::unknown("device"))
 }
@@ -134,8 +160,17 @@ pub(super) fn new_device(mut fields: Fields) -> Result<NewDevice, ApiError> {
         ip: fields.optional("ip", host),
         endpoint: fields.optional("endpoint", Endpoint::parse),
         name: fields.optional("name", label),
+        tags: tags(&mut fields),
     };
     fields.finish(Some(new))
+}
+
+fn tags(fields: &mut Fields) -> Tags {
+    let given = fields.texts_by_name("tags", Tag::of);
+    Tags::of(given.unwrap_or_default()).unwrap_or_else(|why| {
+        fields.fault("tags", FieldFault::out_of_range(why));
+        Tags::default()
+    })
 }
 
 /// A unicast address. An IPv4-mapped IPv6 address is that IPv4 address.
@@ -158,27 +193,4 @@ async fn borne(api: &Api, names: Vec<UniqueName>) -> Result<Vec<UniqueName>, Api
         }
     }
     Ok(borne)
-}
-
-/// A prefix of an identifier.
-fn beginning(text: &str) -> Result<Box<str>, String> {
-    if text.is_empty() {
-        return Err("must not be empty".to_owned());
-    }
-    if text.chars().count() > BEGINNING_CHARACTERS_MAX {
-        let max = BEGINNING_CHARACTERS_MAX;
-        return Err(format!("must not be longer than {max} characters"));
-    }
-    match text.chars().find(|c| c.is_control()) {
-        Some(c) => Err(format!("must not contain {c:?}")),
-        None => Ok(text.into()),
-    }
-}
-
-fn truth(text: &str) -> Result<bool, &'static str> {
-    match text {
-        "true" => Ok(true),
-        "false" => Ok(false),
-        _ => Err("must be true or false"),
-    }
 }

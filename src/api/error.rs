@@ -15,13 +15,16 @@ use serde::Serialize;
 use engine::action::Mode;
 use engine::change::UniqueName;
 use engine::delivery::forwarding::{NotActive, ReplayUnderWay};
-use engine::device::queue::{CancelRefusal, SubmitRefusal};
+use engine::device::queue::CancelRefusal;
+use engine::device::refusal::SubmitRefusal;
 use engine::directory::DirectoryRefusal;
 use engine::directory::device::MissingIdentifier;
 use engine::ids::TraceId;
+use engine::job::runner::JobRefusal;
 use engine::query::LogSearchTooBroad;
-use engine::query::devices::SearchTooBroad;
+use engine::query::devices::{DeviceTotal, SearchTooBroad};
 use engine::supervision::Unserved;
+use engine::tags::TooManyTags;
 use store::{BackupRefused, CommitError, Unavailable};
 
 /// The `Retry-After` of an overloaded service: the queues are empty by then.
@@ -206,6 +209,24 @@ impl ApiError {
         )])
     }
 
+    /// 400: the filter of a job matches too many devices.
+    pub(super) fn too_many_devices(matched: DeviceTotal, max: u32) -> Self {
+        let matched = match matched {
+            DeviceTotal::Exactly(count) => count.to_string(),
+            DeviceTotal::AtLeast(count) => format!("at least {count}"),
+        };
+        let message = format!(
+            "matches {matched} devices, and a job can have at most {max} \
+             (SIGNALBOX_JOB_DEVICES_MAX)"
+        );
+        Self::invalid(vec![ErrorDetail::of("TOO_MANY_DEVICES", "filter", message)])
+    }
+
+    /// 400: more names have the prefix in the filter of a job than a search reads.
+    pub(super) fn filter_too_broad(broad: SearchTooBroad) -> Self {
+        Self::invalid(vec![ErrorDetail::of("TOO_BROAD", "filter.q", broad)])
+    }
+
     /// 413: the body has too many bytes.
     pub(super) fn body_too_large(max: usize) -> Self {
         let message = format!("the body must not be longer than {max} bytes");
@@ -313,6 +334,12 @@ impl ApiError {
             closes: true,
             ..self
         }
+    }
+
+    /// The first fault, for another response body.
+    pub(super) fn into_fault(self) -> ErrorDetail {
+        let fault = self.faults.into_iter().next();
+        fault.expect("a failure says what is wrong")
     }
 
     /// The faults, for another response body.
@@ -468,6 +495,19 @@ impl From<SubmitRefusal> for ApiError {
     }
 }
 
+impl From<JobRefusal> for ApiError {
+    fn from(refusal: JobRefusal) -> Self {
+        match refusal {
+            JobRefusal::TooMany { .. } => Self::clash("TOO_MANY_JOBS", refusal),
+            JobRefusal::NotRunning => Self::clash("JOB_NOT_RUNNING", refusal),
+            JobRefusal::Unserved(Unserved::Busy | Unserved::Unknown) => Self::busy(),
+            JobRefusal::Unserved(Unserved::Failed) => {
+                Self::internal("the runner of jobs failed, or a job could not be saved")
+            }
+        }
+    }
+}
+
 impl From<CancelRefusal> for ApiError {
     fn from(refusal: CancelRefusal) -> Self {
         let code = match refusal {
@@ -542,6 +582,12 @@ impl From<SearchTooBroad> for ApiError {
 impl From<LogSearchTooBroad> for ApiError {
     fn from(broad: LogSearchTooBroad) -> Self {
         Self::invalid(vec![ErrorDetail::of("TOO_BROAD", "kind", broad)])
+    }
+}
+
+impl From<TooManyTags> for ApiError {
+    fn from(refusal: TooManyTags) -> Self {
+        Self::invalid(vec![ErrorDetail::of("OUT_OF_RANGE", "tags", refusal)])
     }
 }
 

@@ -8,6 +8,7 @@ mod amending;
 mod nested;
 pub(super) mod properties;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -105,13 +106,25 @@ impl Fields {
         Ok(fields)
     }
 
-    /// The parameters of a query.
+    /// The parameters of a query. Of one that is given several times, the values are an array.
     pub(super) fn of_query(pairs: Vec<(String, String)>) -> Self {
         let mut fields = Self::of(Origin::Query);
         for (name, value) in pairs {
             let value = Value::String(value);
-            if fields.given.insert(name.clone(), value).is_some() {
-                fields.repeated(&name);
+            match fields.given.entry(name) {
+                Entry::Vacant(vacant) => drop(vacant.insert(value)),
+                Entry::Occupied(mut given) => {
+                    let mut values = match given.get_mut().take() {
+                        Value::Array(values) => values,
+                        first @ (Value::Null
+                        | Value::Bool(_)
+                        | Value::Number(_)
+                        | Value::String(_)
+                        | Value::Object(_)) => vec![first],
+                    };
+                    values.push(value);
+                    given.insert(Value::Array(values));
+                }
             }
         }
         fields
@@ -124,6 +137,20 @@ impl Fields {
             given: texts.collect(),
             ..Self::of(Origin::Body)
         }
+    }
+
+    /// With an object of strings, unless it is empty.
+    pub(super) fn with_texts<'a>(
+        mut self,
+        name: &str,
+        texts: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
+        let texts = texts.map(|(key, text)| (key.to_owned(), Value::String(text.to_owned())));
+        let texts: serde_json::Map<_, _> = texts.collect();
+        if !texts.is_empty() {
+            self.given.insert(name.to_owned(), Value::Object(texts));
+        }
+        self
     }
 
     /// The fields that were not taken yet.
@@ -228,6 +255,47 @@ impl Fields {
         }
     }
 
+    /// An optional string, or several of them: an array, or a parameter that is given several
+    /// times.
+    pub(super) fn several<T, W: Into<FieldFault>>(
+        &mut self,
+        name: &str,
+        max: usize,
+        read: impl Fn(&str) -> Result<T, W>,
+    ) -> Vec<T> {
+        self.nulls.remove(name);
+        let texts: Option<Vec<String>> = match self.given.remove(name) {
+            None => return Vec::new(),
+            Some(Value::String(text)) => Some(vec![text]),
+            Some(Value::Array(items)) => items
+                .into_iter()
+                .map(|item| item.as_str().map(str::to_owned))
+                .collect(),
+            Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) => None,
+        };
+        let Some(texts) = texts else {
+            self.wrong_type(name, "a string or an array of strings");
+            return Vec::new();
+        };
+        if texts.is_empty() {
+            let message = "must not be an empty array";
+            self.fault(name, FieldFault::out_of_range(message));
+            return Vec::new();
+        }
+        if texts.len() > max {
+            let message = format!("must not have more than {max} values");
+            self.fault(name, FieldFault::out_of_range(message));
+            return Vec::new();
+        }
+        match texts.iter().map(|text| read(text)).collect() {
+            Ok(read) => read,
+            Err(wrong) => {
+                self.fault(name, wrong);
+                Vec::new()
+            }
+        }
+    }
+
     /// An optional integer of a range.
     pub(super) fn number(&mut self, name: &str, range: RangeInclusive<u32>) -> Option<u32> {
         let value = self.take(name)?;
@@ -286,6 +354,15 @@ impl Fields {
 
     /// Returns what was read, or all faults. `read` is `Some` if there is no fault.
     pub(super) fn finish<T>(mut self, read: Option<T>) -> Result<T, ApiError> {
+        self.refuse_unknown();
+        match read {
+            Some(read) if self.faults.is_empty() => Ok(read),
+            _ => Err(ApiError::invalid(self.faults)),
+        }
+    }
+
+    /// Adds a fault for each field that nothing took.
+    fn refuse_unknown(&mut self) {
         let unknown: BTreeSet<_> = self.given.keys().chain(&self.nulls).collect();
         for name in unknown {
             let (code, message) = match self.origin {
@@ -294,15 +371,17 @@ impl Fields {
             };
             self.faults.push(ErrorDetail::of(code, name, message));
         }
-        match read {
-            Some(read) if self.faults.is_empty() => Ok(read),
-            _ => Err(ApiError::invalid(self.faults)),
-        }
     }
 
     fn take(&mut self, name: &str) -> Option<Value> {
         self.nulls.remove(name);
-        self.given.remove(name)
+        match (self.given.remove(name)?, self.origin) {
+            (Value::Array(mut values), Origin::Query) => {
+                self.repeated(name);
+                values.pop()
+            }
+            (value, Origin::Query | Origin::Body) => Some(value),
+        }
     }
 
     fn of(origin: Origin) -> Self {
@@ -360,4 +439,4 @@ pub(super) fn label(text: &str) -> Result<Box<str>, String> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use actix_web::dev::Payload;
 use actix_web::http::header::{ContentType, HeaderValue, LOCATION};
-use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
+use actix_web::{FromRequest, HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use serde::{Deserialize, Serialize};
 use tracing::Instrument as _;
 
@@ -134,15 +134,23 @@ impl CreatedResponse {
     }
 }
 
-impl From<CreatedResponse> for HttpResponse {
-    fn from(created: CreatedResponse) -> Self {
-        let mut response = Self::Created();
-        if let Some(location) = created.location {
+impl CreatedResponse {
+    /// The response where the creation is completed later: 202.
+    pub(super) fn accepted(self) -> HttpResponse {
+        self.in_response(HttpResponse::Accepted())
+    }
+
+    fn in_response(self, mut response: HttpResponseBuilder) -> HttpResponse {
+        if let Some(location) = self.location {
             response.insert_header((LOCATION, location));
         }
-        response
-            .insert_header(ContentType::json())
-            .body(created.body)
+        response.insert_header(ContentType::json()).body(self.body)
+    }
+}
+
+impl From<CreatedResponse> for HttpResponse {
+    fn from(created: CreatedResponse) -> Self {
+        created.in_response(Self::Created())
     }
 }
 
@@ -202,12 +210,26 @@ pub(super) async fn create<F>(
 where
     F: Future<Output = Result<CreatedResponse, ApiError>> + 'static,
 {
+    let created = create_once(api, caller, identity, act).await;
+    created.map(Into::into)
+}
+
+/// The same, and returns the response before it has a status.
+pub(super) async fn create_once<F>(
+    api: &web::Data<Api>,
+    caller: Option<&AuthenticatedCaller>,
+    identity: Option<CallIdentity>,
+    act: impl FnOnce(ResponseKeeper) -> F + 'static,
+) -> Result<CreatedResponse, ApiError>
+where
+    F: Future<Output = Result<CreatedResponse, ApiError>> + 'static,
+{
     let mut keeper = ResponseKeeper {
         api: api.clone(),
         once: None,
     };
     let Some(identity) = identity else {
-        return act(keeper).await.map(Into::into);
+        return act(keeper).await;
     };
     let once = identity.call(api, caller).await?;
     let created = execute(api, once, async move |records| {
@@ -226,7 +248,7 @@ where
         let opened = opened.map_err(ApiError::internal)?;
         serde_json::from_slice(&opened).map_err(ApiError::internal)
     });
-    created.await.map(Into::into)
+    created.await
 }
 
 /// Executes a call that creates action requests, only once if it has a key.

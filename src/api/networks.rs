@@ -16,10 +16,10 @@ use engine::customer::Customer;
 use engine::directory::DirectoryRefusal;
 use engine::directory::customer::put_networks;
 use engine::ids::CustomerId;
-use engine::limits::NETWORKS_MAX;
+use engine::limits::{DEVICES_EXAMINED_MAX, NETWORKS_MAX};
 use engine::network::Network;
 use engine::query::PageRequest;
-use engine::query::devices::DeviceFilter;
+use engine::query::devices::{DeviceFilter, DevicePageRequest};
 
 use store::{Reads, Unavailable};
 
@@ -28,9 +28,6 @@ use super::body::Json;
 use super::error::{ApiError, ErrorDetail};
 use super::records::settle;
 use super::segment::PathSegment;
-
-/// Devices read at a time: a later page costs a look at all before it.
-const DEVICES_AT_ONCE: u32 = 20_000;
 
 /// Customers read at a time.
 const CUSTOMERS_AT_ONCE: u32 = 1_000;
@@ -125,17 +122,15 @@ async fn outside(
     networks: &[Network],
 ) -> Result<(Option<String>, u64), ApiError> {
     let (mut first, mut more) = (None, 0);
-    for number in 1.. {
-        let page = PageRequest {
-            number,
-            size: DEVICES_AT_ONCE,
-        };
+    let mut wanted = DevicePageRequest::of(PageRequest {
+        number: 1,
+        size: DEVICES_EXAMINED_MAX,
+    });
+    loop {
         let filter = DeviceFilter::all_of(customer.clone());
-        let devices = api.store.devices_of(filter, page).await?.items;
-        if devices.is_empty() {
-            break;
-        }
-        let addresses = devices.iter().filter_map(|it| Some((it, it.ip?)));
+        let page = api.store.devices_of(filter, wanted.clone()).await??;
+        let devices = page.items.iter().map(|it| &it.profile);
+        let addresses = devices.filter_map(|it| Some((it, it.ip?)));
         for (device, ip) in addresses {
             if !networks.iter().any(|network| network.contains(ip)) {
                 match first {
@@ -144,8 +139,11 @@ async fn outside(
                 }
             }
         }
+        wanted.after = page.next;
+        if wanted.after.is_none() {
+            return Ok((first, more));
+        }
     }
-    Ok((first, more))
 }
 
 impl NetworksBody {

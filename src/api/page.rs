@@ -33,7 +33,7 @@ pub(super) struct PageBody<T> {
 impl<T> PageBody<T> {
     /// A page; a list has at least one page, and a page beyond the last is empty.
     pub(super) fn of<S>(wanted: PageRequest, page: Page<S>, show: impl FnMut(S) -> T) -> Self {
-        let page_amount = page.total.div_ceil(u64::from(wanted.size.max(1))).max(1);
+        let page_amount = pages(page.total, wanted.size);
         let items = page.items.into_iter().map(show).collect();
         Self {
             items,
@@ -50,6 +50,11 @@ impl<T> PageBody<T> {
             page_amount: 1,
         }
     }
+}
+
+/// The number of pages of a list, which has at least one.
+pub(super) fn pages(total: u64, size: u32) -> u64 {
+    total.div_ceil(u64::from(size.max(1))).max(1)
 }
 
 /// The requested page of a list with the usual maximum page size.

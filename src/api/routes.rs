@@ -14,7 +14,7 @@ use super::integrations::{Webhooks, described};
 use super::plugins::Plugins;
 use super::{
     actions, backup, clients, customers, definitions, devices, docs, health, import, integrations,
-    logs, messages, metrics, networks, openapi, plugins, psk, settings, strangers, tokens,
+    jobs, logs, messages, metrics, networks, openapi, plugins, psk, settings, strangers, tokens,
 };
 
 /// One route: method, path, access, description and handler.
@@ -137,6 +137,15 @@ routes! {
         Customer(ActionsWrite) => creating::create_many::<Coap>, coap::create_many;
     POST "/management-api/v1/integrate/devices/actions/LWM2M"
         Customer(ActionsWrite) => creating::create_many::<Lwm2m>, lwm2m::create_many;
+    // Jobs, which bulk calls with a filter create.
+    GET "/management-api/v1/jobs"
+        Customer(ActionsRead) => jobs::list, jobs::described::list;
+    GET "/management-api/v1/jobs/{job}"
+        Customer(ActionsRead) => jobs::show, jobs::described::show;
+    DELETE "/management-api/v1/jobs/{job}"
+        Customer(ActionsWrite) => jobs::cancel, jobs::described::cancel;
+    GET "/management-api/v1/jobs/{job}/devices"
+        Customer(ActionsRead) => jobs::devices, jobs::described::devices;
     // Cloud integrations.
     POST "/management-api/v1/integrate/clouds/webhooks"
         Customer(IntegrationsWrite) => integrations::create, integrations::described::create;

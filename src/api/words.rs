@@ -1,5 +1,6 @@
 //! How does the API spell its words? All of them are here, except those that webhook events share.
 
+use engine::EnablerVersion;
 use engine::action::timeline::WaitReason;
 use engine::action::{ContentEncoding, Method, Mode, Operation, PayloadType, Protocol, Status};
 use engine::admin_log::entry::{Category, Subject};
@@ -10,6 +11,7 @@ use engine::device::record::ObservationState;
 use engine::device::snapshot::Presence;
 use engine::directory::psk::PskFormat;
 use engine::event::{EventType, Lifecycle};
+use engine::job::{JobDeviceStatus, JobState};
 use engine::query::ActionOrder;
 use engine::route::DeviceOperation;
 use engine::setting::{SettingName, SettingState};
@@ -109,6 +111,13 @@ words!(ActionOrder {
     Updated = "updated",
     UpdatedDescending = "-updated",
 });
+words!(JobState { Running = "RUNNING", Done = "DONE", Cancelled = "CANCELLED" });
+words!(JobDeviceStatus {
+    Pending = "PENDING",
+    Accepted = "ACCEPTED",
+    Rejected = "REJECTED",
+    Cancelled = "CANCELLED",
+});
 words!(PayloadType { Text, Base64 } as spelled::payload_type);
 words!(Category { Error = "error", Info = "info" });
 words!(Subject {
@@ -117,6 +126,7 @@ words!(Subject {
     Integration = "INTEGRATION",
     General = "GENERAL",
 });
+words!(EnablerVersion { V1_0 = "1.0", V1_1 = "1.1", V1_2 = "1.2" });
 words!(Presence { Unregistered = "UNREGISTERED", Awake = "AWAKE", Asleep = "ASLEEP" });
 words!(DeviceOperation {
     Register = "REGISTER",

@@ -16,6 +16,7 @@ mod devices;
 mod events;
 mod fleet;
 pub(crate) mod idempotency;
+pub(crate) mod jobs;
 mod lists;
 mod model;
 mod outbox;
@@ -54,7 +55,7 @@ pub struct TestBed<'a> {
 /// A property that must hold.
 type Law = fn(&TestBed<'_>);
 
-const LAWS: [(&str, Law); 71] = [
+const LAWS: [(&str, Law); 77] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -167,6 +168,10 @@ const LAWS: [(&str, Law); 71] = [
         fleet::search_is_bounded,
     ),
     (
+        "a list of devices examines a bounded number and says so",
+        fleet::list_is_bounded,
+    ),
+    (
         "a device changes only if it is what it was",
         fleet::profiles_are_compared_and_set,
     ),
@@ -197,6 +202,23 @@ const LAWS: [(&str, Law); 71] = [
     (
         "idempotency records are removed when they are old",
         idempotency::go_when_they_are_old,
+    ),
+    ("jobs come back and are listed", jobs::come_back),
+    (
+        "jobs have their devices in order",
+        jobs::have_their_devices_in_order,
+    ),
+    (
+        "jobs have outcomes of every kind",
+        jobs::have_outcomes_of_every_kind,
+    ),
+    (
+        "jobs are removed when they are old",
+        jobs::go_when_they_are_old,
+    ),
+    (
+        "jobs are removed with their devices",
+        jobs::are_removed_with_their_devices,
     ),
     (
         "events are read newest first from any point",

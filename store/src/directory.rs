@@ -9,9 +9,9 @@ use engine::definition::{Definition, DefinitionId};
 use engine::delivery::destination::Destination;
 use engine::directory::import::ExistingDevices;
 use engine::idempotency::{IdempotencyKey, IdempotencyRecord};
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId};
-use engine::profile::Profile;
-use engine::query::devices::{DeviceFilter, SearchTooBroad};
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId, JobId};
+use engine::job::{Job, JobDevice};
+use engine::query::devices::{DeviceFilter, DevicePage, DevicePageRequest, SearchTooBroad};
 use engine::query::listed::{HistoryPage, ListedAction};
 use engine::query::{
     ActionFilter, EntryKind, HistoryFilter, KnownValue, LogFilter, LogSearchTooBroad, Page,
@@ -45,16 +45,16 @@ pub trait DirectoryReads: Send + Sync {
     fn existing_devices(&self, names: Vec<UniqueName>) -> ReadAnswer<ExistingDevices>;
 
     /// The devices of a customer that pass a filter, by device id.
-    fn devices_of(&self, filter: DeviceFilter, page: PageRequest) -> ReadAnswer<Page<Profile>>;
-
-    /// The same, for devices whose device id, ICCID, IMSI, MSISDN or endpoint name begins with a
-    /// text.
-    fn devices_named(
+    ///
+    /// Where no count tells how many pass, at most [`DEVICES_EXAMINED_MAX`] are examined. A walk
+    /// over all of them asks for pages of that size, each behind the end of the previous one.
+    ///
+    /// [`DEVICES_EXAMINED_MAX`]: engine::limits::DEVICES_EXAMINED_MAX
+    fn devices_of(
         &self,
-        beginning: Box<str>,
         filter: DeviceFilter,
-        page: PageRequest,
-    ) -> ReadAnswer<Result<Page<Profile>, SearchTooBroad>>;
+        wanted: DevicePageRequest,
+    ) -> ReadAnswer<Result<DevicePage, SearchTooBroad>>;
 
     /// An action request.
     fn action(&self, id: ActionId) -> ReadAnswer<Option<Action>>;
@@ -65,6 +65,15 @@ pub trait DirectoryReads: Send + Sync {
     /// All records under an idempotency key: one for each action request that its call created, or
     /// one with its response.
     fn idempotency_records(&self, key: IdempotencyKey) -> ReadAnswer<Vec<IdempotencyRecord>>;
+
+    /// A job.
+    fn job(&self, id: JobId) -> ReadAnswer<Option<Job>>;
+
+    /// The jobs of a customer, newest first.
+    fn jobs_of(&self, customer: CustomerId, page: PageRequest) -> ReadAnswer<Page<Job>>;
+
+    /// The devices of a job, in the order in which they are asked.
+    fn job_devices(&self, job: JobId, page: PageRequest) -> ReadAnswer<Vec<JobDevice>>;
 
     /// Administration log entries, newest first.
     fn entries(&self, filter: LogFilter, page: PageRequest) -> ReadAnswer<Page<Entry>>;

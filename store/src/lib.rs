@@ -1,10 +1,10 @@
 //! Decisions to disk: what survives a crash, and how it is queried.
 //!
 //! There is a trait for each kind of caller, and each caller holds those it needs: [`Commit`] makes
-//! a batch durable, all of it or nothing; [`DeviceReads`], [`DirectoryReads`] and [`DeliveryReads`]
-//! are named queries; [`Maintenance`] keeps the store in order. [`Store`] is all of them. Keys and
-//! bytes exist only inside an engine's folder. An engine decides nothing about the domain; every
-//! engine passes the suite in `conformance`.
+//! a batch durable, all of it or nothing; [`DeviceReads`], [`DirectoryReads`], [`DeliveryReads`]
+//! and [`JobReads`] are named queries; [`Maintenance`] keeps the store in order. [`Store`] is all
+//! of them. Keys and bytes exist only inside an engine's folder. An engine decides nothing about
+//! the domain; every engine passes the suite in `conformance`.
 
 mod backup;
 mod commit;
@@ -13,6 +13,7 @@ pub mod conformance;
 mod deliveries;
 mod devices;
 mod directory;
+mod jobs;
 mod maintenance;
 mod partition_notifier;
 pub mod sealed;
@@ -23,6 +24,7 @@ pub use crate::commit::{Commit, CommitError, Pressure, Receipt};
 pub use crate::deliveries::DeliveryReads;
 pub use crate::devices::{DeviceReads, RestoredPage};
 pub use crate::directory::DirectoryReads;
+pub use crate::jobs::JobReads;
 pub use crate::maintenance::{Loss, Maintenance, Retention, SweepReport};
 pub use crate::partition_notifier::PartitionNotifier;
 pub use crate::sled::{
@@ -47,9 +49,9 @@ pub struct Unavailable;
 /// are shown to callers (one request, the known names, and every list): they show only what is
 /// durable, because a crash must not undo what was shown. A list is not a snapshot: what changes
 /// while it is read may be missing from it, but is never shown twice.
-pub trait Reads: DeviceReads + DirectoryReads + DeliveryReads {}
+pub trait Reads: DeviceReads + DirectoryReads + DeliveryReads + JobReads {}
 
-impl<T: DeviceReads + DirectoryReads + DeliveryReads> Reads for T {}
+impl<T: DeviceReads + DirectoryReads + DeliveryReads + JobReads> Reads for T {}
 
 /// What survives. One value serves every thread.
 pub trait Store: Commit + Reads + Maintenance {}

@@ -21,7 +21,8 @@ pub trait Maintenance: Send + Sync {
 /// How much a sweep removed, and whether it stopped at its bound.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct SweepReport {
-    /// Requests, entries, blocks of events, tokens, idempotency records and dead letters removed.
+    /// Requests, entries, blocks of events, tokens, idempotency records, dead letters, jobs and
+    /// parts of their devices removed.
     pub removed: u64,
     /// Whether there is more to remove.
     pub more: bool,
@@ -54,6 +55,8 @@ impl fmt::Display for Loss {
 pub struct Retention {
     /// Final action requests created before this are removed.
     pub actions_before: Timestamp,
+    /// Jobs created before this are removed.
+    pub jobs_before: Timestamp,
     /// Administration log entries written before this are removed.
     pub entries_before: Timestamp,
     /// Events before this are removed.
@@ -70,6 +73,7 @@ impl Retention {
     /// Nothing is too old.
     pub const NOTHING: Self = Self {
         actions_before: BEGINNING,
+        jobs_before: BEGINNING,
         entries_before: BEGINNING,
         events_before: BEGINNING,
         tokens_before: BEGINNING,

@@ -28,6 +28,7 @@ mod device_counts;
 mod disk;
 mod epochs;
 mod fault;
+mod jobs;
 mod key;
 mod kv;
 mod last_group;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use engine::change::Change;
 use engine::ids::DeviceKey;
 use engine::profile::Profile;
-use engine::query::devices::DeviceFilter;
+use engine::query::devices::{DeviceFilter, DevicePageRequest, DeviceTotal};
 use engine::query::{HistoryFilter, PageRequest};
 use store::conformance::samples::{acme, batch, device, entry, event, forgotten, known};
 use store::conformance::wait;
@@ -160,9 +160,10 @@ fn fleet(store: &SledStore) -> Vec<Profile> {
         number: 1,
         size: u32::MAX,
     };
-    let page = wait(store.devices_of(filter, wanted)).unwrap();
-    assert_eq!(page.total, page.items.len() as u64);
-    page.items
+    let page = wait(store.devices_of(filter, DevicePageRequest::of(wanted)));
+    let page = page.unwrap().unwrap();
+    assert_eq!(page.total, DeviceTotal::Exactly(page.items.len() as u64));
+    page.items.into_iter().map(|it| it.profile).collect()
 }
 
 fn history(store: &SledStore, device: DeviceKey) -> usize {

@@ -156,6 +156,11 @@ fn table() -> Vec<Entry> {
         found("getAction", 200),
         found("cancelAction", 200),
         found("cancelActions", 200),
+        of("listJobs", 200),
+        found("getJob", 200),
+        found("listJobDevices", 200),
+        // It has no devices, and so it is done.
+        found("cancelJob", 409),
         of("createWebhook", 201).json(webhook),
         of("listWebhooks", 200),
         found("getWebhook", 200),
@@ -357,6 +362,9 @@ impl Owner {
     fn make_objects(service: &Service, caller: &Caller) -> Vec<(&'static str, String)> {
         caller.create_device(ID, DEVICE_IP);
         let request = caller.create_action(ID, &when_active(read("/3/0/0")));
+        let many = format!("{API}/integrate/devices/actions/LWM2M");
+        let nobody = with(read("/3/0/0"), "filter", json!({ "q": "nobody" }));
+        let job = text(&caller.post(&many, &nobody).expect(202)["jobId"]);
         let device = UdpDevice::from(DEVICE_IP, service);
         device.send(&[b'x'; 17]);
         device.send(b"on");
@@ -378,6 +386,7 @@ impl Owner {
         vec![
             ("{device}", ID.to_owned()),
             ("{request}", request),
+            ("{job}", job),
             ("{entry}", entry),
             ("{webhook}", webhook),
             ("{plugin}", plugin),

@@ -9,7 +9,8 @@ use engine::action::{
     Request, UdpRequest,
 };
 use engine::arbiter::input::{self, DeviceCommand};
-use engine::device::queue::{CancelRefusal, SubmitRefusal};
+use engine::device::queue::CancelRefusal;
+use engine::device::refusal::SubmitRefusal;
 use engine::ids::{ActionId, TraceId};
 use engine::moment::Timestamp;
 use engine::supervision::Unserved;

@@ -3,8 +3,9 @@
 use engine::action::{Action, Operation, Protocol, RequestKind, Status};
 use engine::arbiter::input::DeviceReply;
 use engine::change::{Batch, Change};
-use engine::device::queue::{CancelRefusal, SubmitRefusal};
+use engine::device::queue::CancelRefusal;
 use engine::device::record::{Observation, ObservationState};
+use engine::device::refusal::SubmitRefusal;
 use engine::dispatch::DropReason;
 use engine::event::{Cause, EventContent};
 use engine::supervision::Unserved;

@@ -215,6 +215,7 @@ impl Durable {
                 let found = self.actions.iter().find_map(|of| of.get(action));
                 found.is_some_and(|action| action.status == *is)
             }
+            Expect::JobRunning(_) => panic!("no job runs here"),
             Expect::IdempotencyKeyUnused { .. } => panic!("no caller here names its calls"),
             Expect::Taken(UniqueName::Device(device)) => self.existing(*device).is_ok(),
             Expect::Free(_) | Expect::Taken(_) | Expect::Profile(_) | Expect::Client(_) => {
@@ -277,7 +278,11 @@ impl Durable {
             | Change::PutToken(_)
             | Change::PutDevice { .. }
             | Change::PutDefinition(_)
-            | Change::RemoveDefinition(_) => panic!("no device changes this"),
+            | Change::RemoveDefinition(_)
+            | Change::PutJob(_)
+            | Change::PutJobRequest { .. }
+            | Change::PutJobPart { .. }
+            | Change::RemoveJob(_) => panic!("no device changes this"),
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid};
 use engine::moment::Timestamp;
 use engine::peer::Peer;
 use engine::profile::Profile;
+use engine::tags::Tags;
 use harness::device::SimulatedDevice;
 use harness::device::configuration::{CompositeRead, Configuration, Notify, Reachability, Retry};
 use harness::device::plain::PlainPath;
@@ -263,6 +264,7 @@ fn profile(who: usize, settings: &WorldSettings) -> Profile {
         name: None,
         psk: None,
         created_at: Timestamp::default(),
+        tags: Tags::default(),
     }
 }
 

@@ -25,13 +25,15 @@ use engine::change::{Batch, Change};
 use engine::customer::Customer;
 use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::forwarding::DeliveryRules;
-use engine::device::queue::{Accepted, SubmitRefusal};
+use engine::device::queue::Accepted;
+use engine::device::refusal::SubmitRefusal;
 use engine::device::snapshot::Snapshot;
 use engine::ids::{CustomerId, DeviceId, DeviceKey, Endpoint, Iccid, TraceId};
 use engine::limits::Limits;
 use engine::profile::Profile;
 use engine::rules::{EndpointTrust, Rules, TransmissionRules};
 use engine::supervision::Unserved;
+use engine::tags::Tags;
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
@@ -234,6 +236,7 @@ fn run(
     System::new().block_on(async {
         let kept_for = RetentionPeriods {
             actions_ms: 1 << 40,
+            jobs_ms: 1 << 40,
             entries_ms: 1 << 40,
             events_ms: 1 << 40,
             dead_letters_ms: 1 << 40,
@@ -428,6 +431,7 @@ fn put_device(clock: &Clock, name: &str, ip: Option<IpAddr>) -> Change {
         name: None,
         psk: None,
         created_at: clock.now(),
+        tags: Tags::default(),
     };
     Change::PutDevice {
         was: None,

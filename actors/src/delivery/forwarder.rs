@@ -31,9 +31,10 @@ use tracing::{debug, info, warn};
 
 use crate::delivery::DeliveryParts;
 use crate::delivery::messages::{
-    ForgetDestination, ForwarderCommand, ForwarderEnded, Reply, answer, refusal,
+    ForgetDestination, ForwarderCommand, ForwarderEnded, Reply, answer,
 };
 use crate::delivery::meters::DeliveryMeters;
+use crate::reply::refusal;
 
 use event_sender::EventSender;
 use running_tasks::{Completions, RunningTasks};

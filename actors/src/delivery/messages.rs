@@ -7,7 +7,6 @@ use engine::delivery::forwarders::ForwarderExit;
 use engine::ids::{CustomerId, DestinationId};
 use engine::supervision::Generation;
 use engine::supervision::Unserved;
-use store::CommitError;
 use tokio::sync::oneshot;
 use tracing::Span;
 
@@ -18,15 +17,6 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, Unserved>>;
 pub(super) fn answer<T>(reply: Reply<T>, answer: Result<T, Unserved>) {
     // A caller that went away can read the result later.
     let _ = reply.send(answer).is_ok();
-}
-
-/// The caller's error for a step that was not saved.
-pub(super) fn refusal(error: CommitError) -> Unserved {
-    match error {
-        CommitError::Full => Unserved::Busy,
-        CommitError::Conflict => Unserved::Unknown,
-        CommitError::Fenced | CommitError::Unavailable => Unserved::Failed,
-    }
 }
 
 /// To the supervisor: create a destination.

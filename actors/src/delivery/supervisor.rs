@@ -25,10 +25,11 @@ use crate::delivery::DeliveryParts;
 use crate::delivery::forwarder::ForwarderActor;
 use crate::delivery::messages::{
     AskDestination, CreateDestination, ForgetCustomer, ForgetDestination, ForwarderEnded, Reply,
-    answer, refusal,
+    answer,
 };
 use crate::delivery::meters::DeliveryMeters;
 use crate::logging::{Logging, WriteEntry};
+use crate::reply::refusal;
 
 /// Commands that may wait for the supervisor; more are refused as too busy.
 const QUESTIONS_MAX: usize = 1_024;

@@ -2,8 +2,9 @@
 
 use crate::action::NewAction;
 use crate::datagram::{Datagram, Inbound};
-use crate::device::queue::{Accepted, CancelRefusal, Cancelled, SubmitRefusal};
+use crate::device::queue::{Accepted, CancelRefusal, Cancelled};
 use crate::device::record::RestoredDevice;
+use crate::device::refusal::SubmitRefusal;
 use crate::device::snapshot::Snapshot;
 use crate::dispatch::{self, Classified, Restoration};
 use crate::ids::{ActionId, DeviceKey};

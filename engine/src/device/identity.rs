@@ -108,6 +108,7 @@ impl Span {
 mod tests {
     use crate::ids::{Endpoint, Msisdn};
     use crate::moment::Timestamp;
+    use crate::tags::Tags;
 
     use super::*;
 
@@ -174,6 +175,7 @@ mod tests {
             name: None,
             psk: None,
             created_at: Timestamp::default(),
+            tags: Tags::default(),
         }
     }
 }

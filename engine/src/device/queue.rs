@@ -10,7 +10,8 @@ use crate::action::{
 use crate::admin_log::entry::Entry;
 use crate::device::context::Context;
 use crate::device::exchange::{EndedExchange, ExchangeTarget};
-use crate::device::reachability::{ForbiddenAddress, Reachability};
+use crate::device::reachability::Reachability;
+use crate::device::refusal::{ForbiddenAddress, SubmitRefusal};
 use crate::event::{ActionResult, EventContent};
 use crate::idempotency::{CreatedByCall, IdempotencyRecord, IdentifiedDevice};
 use crate::ids::ActionId;
@@ -24,40 +25,6 @@ pub struct Accepted {
     pub id: ActionId,
     /// The status it begins with.
     pub status: Status,
-}
-
-/// A well-formed request that this device cannot take now.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum SubmitRefusal {
-    /// It is to be sent now over LwM2M, and the device has no registration.
-    #[error("the device is not registered")]
-    NotRegistered,
-    /// It is to be sent now over UDP or CoAP, and the address of the device is unknown.
-    #[error("the device has no IP address; set its ip")]
-    NoAddress,
-    /// No request may go to the address of the device.
-    #[error("no request may go to the address of the device: {0}")]
-    AddressForbidden(ForbiddenAddress),
-    /// The maximum of waiting requests of its mode is reached.
-    #[error("{waiting} requests of this mode wait for the device, and at most {max} may")]
-    QueueFull {
-        /// The mode.
-        mode: Mode,
-        /// How many wait: more than may, if the attempt of the one in flight ended without result.
-        waiting: u32,
-        /// How many may wait.
-        max: u32,
-    },
-    /// The maximum of waiting data is reached.
-    #[error("with these {more} bytes of data, {total} would wait, and at most {max} may")]
-    DataFull {
-        /// The bytes of its own data.
-        more: usize,
-        /// How many would wait with them.
-        total: usize,
-        /// How many may wait.
-        max: usize,
-    },
 }
 
 /// A request was cancelled: it is never sent.

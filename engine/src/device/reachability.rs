@@ -16,23 +16,13 @@ use std::net::{IpAddr, SocketAddr};
 use crate::action::Request;
 use crate::action::timeline::WaitReason;
 use crate::device::activity::ListenWindow;
+use crate::device::refusal::ForbiddenAddress;
 use crate::device::registration::RegistrationState;
 use crate::device::snapshot::Presence;
 use crate::location::Location;
 use crate::moment::Timestamp;
 use crate::peer::{Peer, PeerIdentity};
 use crate::rules::{EndpointTrust, Rules};
-
-/// Why no request may go to an address.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum ForbiddenAddress {
-    /// The service itself listens there.
-    #[error("{0} is an address of the service itself")]
-    Own(SocketAddr),
-    /// It is local to the host of the service, and the device was not heard from there.
-    #[error("{0} is a loopback, link-local or metadata address that the device was not heard from")]
-    Unheard(IpAddr),
-}
 
 /// Where a device is, by the rules of the service.
 #[derive(Clone, Copy)]
@@ -48,13 +38,7 @@ impl<'a> Reachability<'a> {
 
     /// Whether the device listens now.
     pub(super) fn presence(self, now: Timestamp) -> Presence {
-        match self.state.registration() {
-            None => Presence::Unregistered,
-            // The timeout that ends it may come late.
-            Some(r) if r.expires_at <= now => Presence::Unregistered,
-            Some(r) if r.binding.queue_mode() && now >= self.awake_until() => Presence::Asleep,
-            Some(_) => Presence::Awake,
-        }
+        Presence::of(self.state.registration(), self.awake_until(), now)
     }
 
     /// How long it listens if nothing happens.

@@ -64,3 +64,17 @@ pub enum Presence {
     /// It registered for queue mode and its awake window is over.
     Asleep,
 }
+
+impl Presence {
+    /// Whether a device with this registration listens, which in queue mode it does until
+    /// `awake_until`.
+    pub fn of(registration: Option<&Registration>, awake_until: Timestamp, now: Timestamp) -> Self {
+        match registration {
+            None => Self::Unregistered,
+            // The timeout that ends it may come late.
+            Some(r) if r.expires_at <= now => Self::Unregistered,
+            Some(r) if r.binding.queue_mode() && now >= awake_until => Self::Asleep,
+            Some(_) => Self::Awake,
+        }
+    }
+}

@@ -10,6 +10,7 @@ use crate::directory::device::{names_wanted, reportable};
 use crate::directory::{Decision, DirectoryRefusal};
 use crate::ids::{Endpoint, Iccid, Imsi, Msisdn};
 use crate::profile::Profile;
+use crate::tags::{TagsAmendment, TooManyTags};
 
 /// A change of a device.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -26,6 +27,8 @@ pub struct DeviceAmendment {
     pub endpoint: Option<Endpoint>,
     /// Its display name.
     pub name: FieldAmendment<Box<str>>,
+    /// Its tags.
+    pub tags: TagsAmendment,
 }
 
 /// A change of an optional field.
@@ -56,16 +59,17 @@ impl DeviceAmendment {
     ///
     /// A pre-shared key keeps its PSK identity. Without a key the PSK identity is the endpoint
     /// name, also a changed one.
-    pub fn apply(self, was: Profile) -> Profile {
-        Profile {
+    pub fn apply(self, was: Profile) -> Result<Profile, TooManyTags> {
+        Ok(Profile {
             iccid: self.iccid.unwrap_or(was.iccid),
             imsi: self.imsi.apply(was.imsi),
             msisdn: self.msisdn.apply(was.msisdn),
             ip: self.ip.apply(was.ip).map(|ip| ip.to_canonical()),
             endpoint: self.endpoint.unwrap_or(was.endpoint),
             name: self.name.apply(was.name),
+            tags: was.tags.amended(self.tags)?,
             ..was
-        }
+        })
     }
 }
 
@@ -108,10 +112,11 @@ mod tests {
     use crate::moment::{Moment, Timestamp};
     use crate::profile::Psk;
     use crate::sealed::Sealed;
+    use crate::tags::{Tag, Tags};
 
     #[test]
     fn missing_fields_keep_their_value() {
-        assert_eq!(DeviceAmendment::default().apply(meter()), meter());
+        assert_eq!(DeviceAmendment::default().apply(meter()), Ok(meter()));
     }
 
     #[test]
@@ -121,17 +126,20 @@ mod tests {
             msisdn: FieldAmendment::Remove,
             ip: FieldAmendment::Remove,
             name: FieldAmendment::Remove,
+            tags: TagsAmendment::Clear,
             ..DeviceAmendment::default()
         };
-        let bare = bare.apply(meter());
+        let bare = bare.apply(meter()).unwrap();
         let expected = Profile {
             imsi: None,
             msisdn: None,
             ip: None,
             name: None,
+            tags: Tags::default(),
             ..meter()
         };
         assert_eq!(bare, expected);
+        let floor = Tag::parse("floor:2").unwrap();
         let other = DeviceAmendment {
             iccid: Some(Iccid::parse("8902").unwrap()),
             imsi: FieldAmendment::Put(Imsi::parse("9012").unwrap()),
@@ -139,6 +147,7 @@ mod tests {
             ip: FieldAmendment::Put("::ffff:10.0.0.2".parse().unwrap()),
             endpoint: Some(Endpoint::parse("ep-2").unwrap()),
             name: FieldAmendment::Put("Attic".into()),
+            tags: TagsAmendment::Merge(vec![(floor.key.clone(), Some(floor.value.clone()))]),
         };
         let expected = Profile {
             iccid: Iccid::parse("8902").unwrap(),
@@ -147,9 +156,10 @@ mod tests {
             ip: Some("10.0.0.2".parse().unwrap()),
             endpoint: Endpoint::parse("ep-2").unwrap(),
             name: Some("Attic".into()),
+            tags: Tags::of([floor]).unwrap(),
             ..meter()
         };
-        assert_eq!(other.apply(bare), expected);
+        assert_eq!(other.apply(bare), Ok(expected));
     }
 
     #[test]
@@ -160,7 +170,8 @@ mod tests {
             ip: FieldAmendment::Remove,
             ..DeviceAmendment::default()
         }
-        .apply(meter());
+        .apply(meter())
+        .unwrap();
         let batch = Batch {
             expects: vec![
                 Expect::Profile(Box::new(meter())),
@@ -202,7 +213,7 @@ mod tests {
                 endpoint,
                 ..DeviceAmendment::default()
             };
-            amendments.apply(was.clone())
+            amendments.apply(was.clone()).unwrap()
         };
         let endpoint = UniqueName::Endpoint(Endpoint::parse("ep-2").unwrap());
         let identity = UniqueName::PskIdentity("ep-2".into());
@@ -238,6 +249,7 @@ mod tests {
             ip: "10.0.0.1".parse().ok(),
             endpoint: Endpoint::parse("ep-1").ok(),
             name: Some("Cellar".into()),
+            tags: Tags::of([Tag::parse("site:berlin").unwrap()]).unwrap(),
         };
         let mut m = Moment::new(Timestamp::from_ms(1_000), 7);
         draft_device(&mut m, &CustomerId::parse("acme").unwrap(), new).unwrap()

@@ -10,6 +10,7 @@ use crate::ids::{
 use crate::moment::Moment;
 use crate::profile::{Profile, Psk};
 use crate::sealed::Sealed;
+use crate::tags::Tags;
 
 /// A device to be created, with the fields that its customer gave.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -28,6 +29,8 @@ pub struct NewDevice {
     pub endpoint: Option<Endpoint>,
     /// Its display name.
     pub name: Option<Box<str>>,
+    /// Its tags.
+    pub tags: Tags,
 }
 
 /// A device was given neither a device id nor an ICCID.
@@ -69,6 +72,7 @@ pub fn draft_device(
         name: new.name,
         psk: None,
         created_at: m.now(),
+        tags: new.tags,
     })
 }
 

@@ -123,6 +123,7 @@ mod tests {
     use crate::moment::{Moment, Timestamp};
     use crate::profile::Psk;
     use crate::sealed::Sealed;
+    use crate::tags::{Tag, Tags};
 
     #[test]
     fn every_device_is_created_if_its_names_are_free() {
@@ -230,15 +231,20 @@ mod tests {
             name: Some("Attic".into()),
             ..whole(1)
         };
-        let decided = import_devices(&acme(), &[whole(1), other_name], &known);
+        let other_tags = Profile {
+            tags: Tags::default(),
+            ..whole(1)
+        };
+        let decided = import_devices(&acme(), &[whole(1), other_name, other_tags], &known);
         assert_eq!(decided.batch.changes, []);
         let taken = UniqueName::all_of(&whole(1))
             .into_iter()
             .filter(|name| known.key_by_name.contains(name))
             .collect();
+        let refused = LineOutcome::Refused(taken);
         assert_eq!(
             decided.answer,
-            [LineOutcome::Unchanged, LineOutcome::Refused(taken)]
+            [LineOutcome::Unchanged, refused.clone(), refused]
         );
     }
 
@@ -317,6 +323,7 @@ mod tests {
             ip: Some([10, 0, 0, 1].into()),
             endpoint: Some(Endpoint::parse(&format!("urn:dev:{number}")).unwrap()),
             name: Some("Cellar".into()),
+            tags: Tags::of([Tag::parse("site:berlin").unwrap()]).unwrap(),
         })
     }
 

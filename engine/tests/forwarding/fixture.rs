@@ -410,7 +410,11 @@ impl ForwardingFixture {
                 | Change::AppendEvent(_)
                 | Change::RemoveDestination { .. }
                 | Change::PutDefinition(_)
-                | Change::RemoveDefinition(_) => panic!("a destination does not change it"),
+                | Change::RemoveDefinition(_)
+                | Change::PutJob(_)
+                | Change::PutJobRequest { .. }
+                | Change::PutJobPart { .. }
+                | Change::RemoveJob(_) => panic!("a destination does not change it"),
             }
         }
     }

@@ -22,6 +22,7 @@ use engine::profile::Profile;
 use engine::rules::{EndpointTrust, Rules};
 use engine::setting::SettingState;
 use engine::step_event::{StepEvent, StepEventKind};
+use engine::tags::Tags;
 use protocol::coap::block::BlockSize;
 use protocol::coap::code::Code;
 use protocol::coap::exchange::Transmission;
@@ -431,5 +432,6 @@ fn profile(address: AddressSetting) -> Profile {
         name: None,
         psk: None,
         created_at: Timestamp::default(),
+        tags: Tags::default(),
     }
 }

@@ -9,13 +9,14 @@ use serde::Serialize;
 use engine::action::{NewAction, Protocol};
 use engine::ids::{ActionId, DeviceId, DeviceKey};
 
-use super::request_body::ActionParser;
+use super::request_body::{ActionParser, BulkDevices};
 use crate::api::Api;
 use crate::api::access::AuthenticatedCaller;
 use crate::api::body::Json;
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::idempotency::{self, IdempotencyKeyHeader, KnownCall};
+use crate::api::jobs;
 use crate::api::segment::PathSegment;
 use crate::api::words::Word;
 
@@ -103,7 +104,8 @@ pub(in crate::api) async fn create<P: ActionProtocol>(
     Ok(HttpResponse::Accepted().json(AcceptedBody::of(id)))
 }
 
-/// POST for several devices: each is accepted or rejected on its own.
+/// POST for several devices: each is accepted or rejected on its own. Devices that a filter selects
+/// are those of a job.
 pub(in crate::api) async fn create_many<P: ActionProtocol>(
     call: Call,
     caller: AuthenticatedCaller,
@@ -112,7 +114,14 @@ pub(in crate::api) async fn create_many<P: ActionProtocol>(
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
     let identity = named.read(&["many", P::PROTOCOL.word()], &mut fields);
-    let (new, devices) = desk::<P>(&api).parse_many(call, fields)?;
+    let (new, devices) = desk::<P>(&api).parse_many(call, caller.customer.clone(), fields)?;
+    let devices = match devices {
+        BulkDevices::Named(devices) => devices,
+        BulkDevices::DryRun(filter) => return jobs::dry_run(&api, filter).await,
+        BulkDevices::Selected(filter) => {
+            return jobs::create(&api, &caller, identity, new, filter).await;
+        }
+    };
     let bulk = BulkRequest {
         api: api.clone(),
         caller: caller.clone(),
@@ -240,8 +249,7 @@ impl BulkResultBody {
 
 impl RejectedReasonBody {
     fn of(device_id: String, failure: ApiError) -> Self {
-        let fault = failure.into_faults().into_iter().next();
-        let fault = fault.expect("a failure says what is wrong");
+        let fault = failure.into_fault();
         Self {
             device_id,
             code: fault.code,

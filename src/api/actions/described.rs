@@ -10,6 +10,8 @@ use engine::query::ActionOrder;
 
 use super::request_body::EXPIRY_S_MAX;
 use crate::api::action::described::{action, followed};
+use crate::api::devices::described::filter;
+use crate::api::jobs::described as jobs;
 use crate::api::openapi::{ApiOperation as Described, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged};
 use crate::api::words::Word;
@@ -44,15 +46,32 @@ fn create(
 
 /// POST for several devices, over any protocol.
 fn create_many(id: &'static str, summary: &'static str, body: Schema) -> Described {
-    let text = "Creates the same request for several devices. Each device is accepted or rejected \
-                on its own: the response lists the created requests and the reason for each \
-                rejected device.";
-    let created = "The created requests and the rejected devices.";
+    let text = "Creates the same request for several devices: those in `deviceIds`, or those that \
+                match a `filter`. Each device is accepted or rejected on its own.\n\nWith \
+                `deviceIds` the response lists the created requests and the reason for each \
+                rejected device.\n\nWith `filter` the call creates a job and returns its id: the \
+                requests are created one after the other in the background, at most one for each \
+                device, also after a crash of the service. `filter` has the \
+                conditions of `listDevices`, and every device matches an empty one. The devices \
+                are those that match when the job is created, at most {{job_devices_max}}; if more \
+                match, the response is 400 `TOO_MANY_DEVICES`. `dryRun` only counts them, and has \
+                the same limit.";
+    let created = "With `deviceIds` the created requests and the rejected devices, with `filter` \
+                   the job.";
+    let counted = "With `dryRun`: how many devices match, and the first of them.";
+    let too_many = "{{jobs_running_max}} jobs of the customer are running.";
     Described::new(id, Tag::Actions, summary)
         .description(text)
         .json(body, "The request to create, and the devices.")
-        .answer(202, many(), created)
-        .once(&[], "")
+        .answer(200, jobs::dry_run(), counted)
+        .answer(202, Schema::any_of([many(), jobs::created()]), created)
+        .leads_to(
+            202,
+            &["getJob", "listJobDevices", "cancelJob"],
+            &[("job", "$response.body#/jobId")],
+        )
+        .faults(&["TOO_BROAD", "TOO_MANY_DEVICES"])
+        .once(&["TOO_MANY_JOBS"], too_many)
 }
 
 /// GET one.
@@ -161,11 +180,18 @@ fn one_of_many(
         .bounded_by("maxItems", "bulk_devices_max")
         .unique();
     let why = "The devices, without duplicates.";
-    let with_devices = |(case, title): (Schema, _)| {
-        let body = case.must("deviceIds", devices.clone(), why);
-        (body, title)
+    let dry_run = "Only count the devices that match the filter.";
+    let both = |(case, title): (Schema, &str)| {
+        let named = case.clone().must("deviceIds", devices.clone(), why);
+        let selected = case
+            .must("filter", filter(), "The devices that match all conditions.")
+            .may("dryRun", Schema::truth(), dry_run);
+        [
+            named.titled(title),
+            selected.titled(&format!("{title} that match a filter")),
+        ]
     };
-    one_of(cases.into_iter().map(with_devices), name)
+    Schema::one_of(cases.into_iter().flat_map(both)).named(name)
 }
 
 /// The same body with the optional properties of every request.

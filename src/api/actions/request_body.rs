@@ -9,17 +9,29 @@ use std::num::NonZeroU16;
 
 use engine::action::parse::RawField;
 use engine::action::{Mode, NewAction, Protocol, Request};
-use engine::ids::DeviceId;
+use engine::ids::{CustomerId, DeviceId};
 use engine::limits::{ACTION_RETENTION_MS, SEND_ATTEMPTS_MAX};
 use engine::moment::Timestamp;
+use engine::query::devices::DeviceFilter;
 
 use crate::api::call::Call;
+use crate::api::devices::filter::device_filter;
 use crate::api::error::ApiError;
 use crate::api::fields::{FieldFault, Fields, instant};
 use crate::api::words::Word;
 
 /// The longest expiry of a request: later, its record would be deleted.
 pub(super) const EXPIRY_S_MAX: u32 = (ACTION_RETENTION_MS / 1_000) as u32;
+
+/// The devices of a bulk call.
+pub(super) enum BulkDevices {
+    /// These.
+    Named(Vec<DeviceId>),
+    /// Those that a filter selects.
+    Selected(DeviceFilter),
+    /// Those that a filter selects; they are only counted.
+    DryRun(DeviceFilter),
+}
 
 /// The parser of action requests over one protocol, with its limits.
 #[derive(Clone, Copy, Debug)]
@@ -45,15 +57,30 @@ impl ActionParser {
         fields.finish(new)
     }
 
-    /// Parses a request for several devices.
+    /// Parses a request for several devices of a customer.
     pub(super) fn parse_many(
         self,
         call: Call,
+        customer: CustomerId,
         mut fields: Fields,
-    ) -> Result<(NewAction, Vec<DeviceId>), ApiError> {
+    ) -> Result<(NewAction, BulkDevices), ApiError> {
         let new = self.new_action(call, &mut fields);
-        let devices = device_ids(&mut fields, self.devices_max);
+        let devices = self.bulk_devices(customer, &mut fields);
         fields.finish(new.zip(devices))
+    }
+
+    /// Either `deviceIds` or a `filter`. A filter without conditions selects all devices.
+    fn bulk_devices(self, customer: CustomerId, fields: &mut Fields) -> Option<BulkDevices> {
+        if !fields.has("filter") {
+            fields.refuse("dryRun", "is supported only with filter");
+            return device_ids(fields, self.devices_max).map(BulkDevices::Named);
+        }
+        fields.refuse("deviceIds", "must not be given together with filter");
+        let filter = fields.object("filter", |filter| device_filter(customer, filter))?;
+        match fields.truth("dryRun") {
+            Some(true) => Some(BulkDevices::DryRun(filter)),
+            Some(false) | None => Some(BulkDevices::Selected(filter)),
+        }
     }
 
     fn new_action(self, call: Call, fields: &mut Fields) -> Option<NewAction> {

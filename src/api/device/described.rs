@@ -11,9 +11,18 @@ use crate::api::messages::described::{message, value};
 use crate::api::openapi::{Schema, names};
 use crate::api::words::Word;
 
-/// A device in a list.
+/// A device without its state.
 pub(in crate::api) fn device() -> Schema {
     identity().named("Device")
+}
+
+/// A device in a list.
+pub(in crate::api) fn listed_device() -> Schema {
+    let why = "When and where the device was last seen, as it was last saved: `lastSeen` may be up \
+               to an hour old, and with it the state of a device in queue mode.";
+    identity()
+        .must("presence", presence(), why)
+        .named("ListedDevice")
 }
 
 /// A single device, as the device inspector returns it.
@@ -84,6 +93,7 @@ fn identity() -> Schema {
             "The pre-shared key. The key itself is never returned.",
         )
         .must("created", names::instant(), "The creation time.")
+        .must("tags", names::tags(names::tag_text()), "The tags.")
 }
 
 fn exchange() -> Schema {

@@ -3,9 +3,10 @@
 use actix_web::{HttpResponse, web};
 use tracing::Instrument;
 
-use engine::directory::amending::{DeviceAmendment, amend_device, names_gained};
+use engine::directory::amending::{DeviceAmendment, FieldAmendment, amend_device, names_gained};
 use engine::ids::{DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
 use engine::profile::Profile;
+use engine::tags::{InvalidTag, TagText, TagsAmendment};
 
 use super::{borne, found, host};
 use crate::api::Api;
@@ -54,7 +55,7 @@ async fn settled(
 ) -> Result<Profile, ApiError> {
     let profile = settle(&*api.commits, async || {
         let was = found(api.store.profile(device).await?)?;
-        let is = amendments.clone().apply(was.clone());
+        let is = amendments.clone().apply(was.clone())?;
         if is.ip != was.ip {
             api.networks.admit(&is.customer, is.ip)?;
         }
@@ -74,9 +75,24 @@ fn amendments(mut fields: Fields) -> Result<DeviceAmendment, ApiError> {
         ip: fields.amendment("ip", host),
         endpoint: fields.replacement("endpoint", Endpoint::parse),
         name: fields.amendment("name", label),
+        tags: tags(&mut fields),
     };
     for (name, why) in READ_ONLY {
         fields.read_only(name, why);
     }
     fields.finish(Some(amendments))
+}
+
+/// A tag that is `null` is removed, and so are all of them if `tags` is.
+fn tags(fields: &mut Fields) -> TagsAmendment {
+    let tag = |key: &str, value: Option<&str>| {
+        let key = TagText::parse(key).map_err(InvalidTag::Key)?;
+        let value = value.map(TagText::parse).transpose();
+        Ok::<_, InvalidTag>((key, value.map_err(InvalidTag::Value)?))
+    };
+    match fields.merge("tags", tag) {
+        FieldAmendment::Keep => TagsAmendment::Keep,
+        FieldAmendment::Remove => TagsAmendment::Clear,
+        FieldAmendment::Put(changes) => TagsAmendment::Merge(changes),
+    }
 }

@@ -1,10 +1,14 @@
 //! Which operations create, read, update and delete devices? The OpenAPI descriptions.
 
+use engine::EnablerVersion;
 use engine::action::Protocol;
 use engine::ids::Endpoint;
-use engine::limits::NAMES_SEARCHED_MAX;
+use engine::limits::{
+    DEVICES_EXAMINED_MAX, FILTER_TAGS_MAX, NAMES_SEARCHED_MAX, RECORDS_EXAMINED_MAX,
+};
 
-use crate::api::device::described::{device, inspector};
+use super::filter::{FIRMWARE_CHARACTERS_MAX, PREFIX_CHARACTERS_MAX};
+use crate::api::device::described::{device, inspector, listed_device};
 use crate::api::openapi::{ApiOperation, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged};
 
@@ -44,25 +48,84 @@ pub(in crate::api) fn list() -> ApiOperation {
     let text = format!(
         "Returns the devices of the customer that match all filters, sorted by `deviceId`.\n\n\
          `q` is a case-sensitive prefix of `deviceId`, `iccid`, `imsi`, `msisdn` or `endpoint`: \
-         `Meter` does not find `meter-7`. If the other filters match more than \
-         {NAMES_SEARCHED_MAX} devices and `q` matches more than {NAMES_SEARCHED_MAX} \
-         identifiers in the whole service, the response is 400 `TOO_BROAD`. Use a longer prefix."
+         `Meter` does not find `meter-7`. If each `tag`, and `registered` with `protocol`, match \
+         more than {NAMES_SEARCHED_MAX} devices and `q` matches more than {NAMES_SEARCHED_MAX} \
+         identifiers in the whole service, the response is 400 `TOO_BROAD`. Use a longer \
+         prefix.\n\nWithout `cursor`, `total` is exact for a single `tag`, for `registered` and \
+         `protocol`, and for a search with `q`. Any other list examines at most \
+         {DEVICES_EXAMINED_MAX} devices, and {RECORDS_EXAMINED_MAX} with `version`, `object`, \
+         `lastSeenBefore`, `lastSeenAfter` or `firmware`. If more are left, `totalIsExact` is \
+         `false`, and `total` and `pageAmount` count what was found among those. Call again \
+         with `nextCursor` as `cursor` to continue behind them: `page` and `total` then count from \
+         there, and a page may be empty although the list continues. To read a long list, follow \
+         `nextCursor` instead of counting pages.\n\n`lastSeenBefore` and `lastSeenAfter` compare \
+         with the time that was saved last: while nothing else about a device changes, it is saved \
+         once an hour."
     );
-    let operation = ApiOperation::new("listDevices", Tag::Devices, "List devices")
-        .description(text)
-        .query("q", beginning(), "A prefix of an identifier.")
-        .query(
+    let operation = ApiOperation::new("listDevices", Tag::Devices, "List devices");
+    let operation = operation.description(text).faults(&["TOO_BROAD"]);
+    let query = |operation: ApiOperation, (name, schema, why)| operation.query(name, schema, why);
+    let operation = conditions(tags()).into_iter().fold(operation, query).query(
+        "cursor",
+        names::device_id(),
+        "Only devices behind this one: the `nextCursor` of the previous page.",
+    );
+    paged(operation).answer(200, page(), "A page of devices.")
+}
+
+/// The filter of a bulk call, with the conditions of the list.
+pub(in crate::api) fn filter() -> Schema {
+    let with = |filter: Schema, (name, schema, why)| filter.may(name, schema, why);
+    let tag = Schema::any_of([names::tag(), tags()]);
+    let filter = conditions(tag).into_iter().fold(Schema::closed(), with);
+    filter.named("DeviceFilter")
+}
+
+/// The conditions that select devices, with their names and descriptions.
+fn conditions(tag: Schema) -> [(&'static str, Schema, &'static str); 9] {
+    [
+        ("q", prefix(), "A prefix of an identifier."),
+        (
             "registered",
             Schema::truth(),
             "Only devices that are registered, or only those that are not.",
-        )
-        .query(
+        ),
+        (
             "protocol",
             Schema::word::<Protocol>(),
             "Only devices that have ever used this protocol.",
-        )
-        .faults(&["TOO_BROAD"]);
-    paged(operation).answer(200, page_of(device()), "A page of devices.")
+        ),
+        (
+            "tag",
+            tag,
+            "Only devices with this tag. With several, only devices with all of them.",
+        ),
+        (
+            "version",
+            Schema::word::<EnablerVersion>().example("1.1"),
+            "Only devices that are registered with this LwM2M version.",
+        ),
+        (
+            "object",
+            Schema::whole(0..=u64::from(u16::MAX)).example(3_303_u64),
+            "Only devices that are registered with this object.",
+        ),
+        (
+            "lastSeenBefore",
+            names::instant(),
+            "Only devices that were last seen before this time.",
+        ),
+        (
+            "lastSeenAfter",
+            names::instant(),
+            "Only devices that were last seen after this time.",
+        ),
+        (
+            "firmware",
+            firmware(),
+            "Only devices whose last known firmware version (`/3/0/3`) is this.",
+        ),
+    ]
 }
 
 /// GET one.
@@ -76,9 +139,10 @@ pub(in crate::api) fn inspect() -> ApiOperation {
 
 /// PATCH.
 pub(in crate::api) fn amend() -> ApiOperation {
-    let text = "Changes only the given fields. `null` removes `imsi`, `msisdn`, `ip` or `name`. \
-                The `deviceId` cannot be changed.\n\nThe change takes effect immediately: the \
-                next registration must use the new `endpoint` and come from the new `ip`. An \
+    let text = "Changes only the given fields. `null` removes `imsi`, `msisdn`, `ip`, `name` or \
+                all `tags`. Of `tags`, only the given ones are changed, and one that is `null` is \
+                removed. The `deviceId` cannot be changed.\n\nThe change takes effect immediately: \
+                the next registration must use the new `endpoint` and come from the new `ip`. An \
                 existing registration stays valid at its address until the device registers \
                 again or updates its registration; that message must come from the new `ip`, if \
                 there is one. Existing action requests and log entries keep the previous \
@@ -94,6 +158,7 @@ pub(in crate::api) fn amend() -> ApiOperation {
                 "MALFORMED_BODY",
                 "WRONG_TYPE",
                 "INVALID_VALUE",
+                "OUT_OF_RANGE",
                 "READ_ONLY",
                 "UNKNOWN_PROPERTY",
             ],
@@ -127,6 +192,7 @@ pub(in crate::api) fn new_device() -> Schema {
         .may("ip", names::host_ip(), IP)
         .may("endpoint", names::endpoint(), &endpoint_is())
         .may("name", names::label(), NAME)
+        .may("tags", names::tags(names::tag_text()), TAGS)
         .text_in_one_of(&["deviceId", "iccid"])
         .named("NewDevice")
 }
@@ -140,18 +206,49 @@ fn amended_device() -> Schema {
         .may("ip", names::host_ip(), IP)
         .may_never_null("endpoint", names::endpoint(), &endpoint_is())
         .may("name", names::label(), NAME)
+        .may("tags", names::tags(names::tag_text().or_null()), TAGS)
         .named("AmendedDevice")
 }
 
-fn beginning() -> Schema {
-    let beginning = Schema::text_of(1..=super::BEGINNING_CHARACTERS_MAX);
-    beginning.pattern(names::PRINTABLE).example("8988")
+fn page() -> Schema {
+    page_of(listed_device())
+        .must(
+            "total",
+            Schema::count().example(1_u64),
+            "The number of devices in the list, as far as they were examined.",
+        )
+        .must(
+            "totalIsExact",
+            Schema::truth(),
+            "Whether all devices were examined. If not, there may be more than `total`.",
+        )
+        .may(
+            "nextCursor",
+            names::device_id(),
+            "The list continues behind this device. Absent if nothing follows.",
+        )
+}
+
+fn tags() -> Schema {
+    let max = u64::try_from(FILTER_TAGS_MAX).expect("a small bound");
+    Schema::list(names::tag()).many(1..=max)
+}
+
+fn prefix() -> Schema {
+    let prefix = Schema::text_of(1..=PREFIX_CHARACTERS_MAX);
+    prefix.pattern(names::PRINTABLE).example("8988")
+}
+
+fn firmware() -> Schema {
+    let version = Schema::text_of(1..=FIRMWARE_CHARACTERS_MAX);
+    version.pattern(names::PRINTABLE).example("1.4.2")
 }
 
 const ICCID: &str = "The ICCID of the SIM.";
 const IMSI: &str = "The IMSI of the SIM.";
 const MSISDN: &str = "The phone number (MSISDN), digits without `+`.";
 const NAME: &str = "The display name.";
+const TAGS: &str = "The tags: at most 32. Keys and values have letters, digits, `.`, `_` and `-`.";
 const IP: &str = "The fixed IP address of the device: unicast IPv4 or IPv6. The service sends \
                   requests to it and accepts messages from it.";
 

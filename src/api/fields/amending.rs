@@ -18,6 +18,20 @@ impl Fields {
             .map_or(FieldAmendment::Keep, FieldAmendment::Put)
     }
 
+    /// An optional map of names to strings that `null` removes, one by one or as a whole (RFC
+    /// 7396).
+    pub(in crate::api) fn merge<T, W: Into<FieldFault>>(
+        &mut self,
+        name: &str,
+        read: impl FnMut(&str, Option<&str>) -> Result<T, W>,
+    ) -> FieldAmendment<Vec<T>> {
+        if self.nulls.remove(name) {
+            return FieldAmendment::Remove;
+        }
+        self.optional_texts_by_name(name, read)
+            .map_or(FieldAmendment::Keep, FieldAmendment::Put)
+    }
+
     /// An optional string that cannot be removed.
     pub(in crate::api) fn replacement<T, W: Into<FieldFault>>(
         &mut self,
@@ -59,6 +73,35 @@ mod tests {
         assert_eq!(fields.amendment("imsi", label), FieldAmendment::Keep);
         assert_eq!(fields.replacement("iccid", label), None);
         assert!(fields.finish(Some(())).is_ok());
+    }
+
+    #[test]
+    fn a_merge_has_the_values_to_put_and_the_names_to_remove() {
+        let read = |name: &str, text: Option<&str>| {
+            let text = text.map(str::to_owned);
+            (name != "bad")
+                .then(|| (name.to_owned(), text))
+                .ok_or("must not be bad")
+        };
+        let mut fields = body(json!({"tags": {"a": "1", "b": null}, "all": null}));
+        let changes = vec![
+            ("a".to_owned(), Some("1".to_owned())),
+            ("b".to_owned(), None),
+        ];
+        assert_eq!(fields.merge("tags", read), FieldAmendment::Put(changes));
+        assert_eq!(fields.merge("all", read), FieldAmendment::Remove);
+        assert_eq!(fields.merge("none", read), FieldAmendment::Keep);
+        assert!(fields.finish(Some(())).is_ok());
+        let mut fields = body(json!({"tags": {"a": 1, "bad": "1"}, "list": []}));
+        assert_eq!(fields.merge("tags", read), FieldAmendment::Keep);
+        assert_eq!(fields.merge("list", read), FieldAmendment::Keep);
+        let failure = fields.finish(Some(())).unwrap_err();
+        let expected = [
+            ("WRONG_TYPE", "tags.a"),
+            ("INVALID_VALUE", "tags.bad"),
+            ("WRONG_TYPE", "list"),
+        ];
+        assert_eq!(codes_and_fields(&failure), expected);
     }
 
     #[test]

@@ -3,11 +3,44 @@
 
 use serde_json::{Map, Value};
 
-use super::{ErrorDetail, FieldFault, Fields};
+use super::{ErrorDetail, FieldFault, Fields, Origin};
 
 impl Fields {
-    /// An optional boolean.
+    /// An optional object, read like the fields of a body.
+    pub(in crate::api) fn object<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&mut Self) -> T,
+    ) -> Option<T> {
+        let Value::Object(properties) = self.take(name)? else {
+            self.wrong_type(name, "an object");
+            return None;
+        };
+        let mut fields = Self::of(Origin::Body);
+        for (property, value) in properties {
+            if value.is_null() {
+                fields.nulls.insert(property);
+            } else {
+                fields.given.insert(property, value);
+            }
+        }
+        let read = read(&mut fields);
+        fields.refuse_unknown();
+        let of_part = |fault: ErrorDetail| ErrorDetail {
+            field: fault.field.map(|field| format!("{name}.{field}")),
+            ..fault
+        };
+        self.faults.extend(fields.faults.into_iter().map(of_part));
+        Some(read)
+    }
+
+    /// An optional boolean; in a query it is a word.
     pub(in crate::api) fn truth(&mut self, name: &str) -> Option<bool> {
+        if self.origin == Origin::Query {
+            return self.optional(name, |text| {
+                text.parse().map_err(|_| "must be true or false")
+            });
+        }
         let given = self.take(name)?;
         let truth = given.as_bool();
         if truth.is_none() {
@@ -22,17 +55,25 @@ impl Fields {
         name: &str,
         mut read: impl FnMut(&str, &str) -> Result<T, W>,
     ) -> Option<Vec<T>> {
-        let Value::Object(properties) = self.take(name)? else {
-            self.wrong_type(name, "an object of strings");
-            return None;
-        };
-        let read = properties.iter().map(|(key, value)| {
-            let text = value.as_str().ok_or_else(|| wrong_type("a string"));
-            let read = text.and_then(|text| read(key, text).map_err(Into::into));
-            self.part(&format!("{name}.{key}"), read)
-        });
-        // Every part is read, even after a fault.
-        read.collect::<Vec<_>>().into_iter().collect()
+        self.parts_by_name(name, |key, value| {
+            let text = value.as_str().ok_or_else(|| wrong_type("a string"))?;
+            read(key, text).map_err(Into::into)
+        })
+    }
+
+    /// An optional map of names to strings, in which `null` stands for the removal of a name.
+    pub(super) fn optional_texts_by_name<T, W: Into<FieldFault>>(
+        &mut self,
+        name: &str,
+        mut read: impl FnMut(&str, Option<&str>) -> Result<T, W>,
+    ) -> Option<Vec<T>> {
+        self.parts_by_name(name, |key, value| {
+            let text = value.as_str();
+            if text.is_none() && !value.is_null() {
+                return Err(wrong_type("a string or null"));
+            }
+            read(key, text).map_err(Into::into)
+        })
     }
 
     /// An optional list of objects with one property each.
@@ -71,6 +112,23 @@ impl Fields {
                 self.wrong_type(name, "a value or absent; null is not allowed");
             }
         }
+    }
+
+    fn parts_by_name<T>(
+        &mut self,
+        name: &str,
+        mut read: impl FnMut(&str, &Value) -> Result<T, FieldFault>,
+    ) -> Option<Vec<T>> {
+        let Value::Object(properties) = self.take(name)? else {
+            self.wrong_type(name, "an object of strings");
+            return None;
+        };
+        let read = properties.iter().map(|(key, value)| {
+            let read = read(key, value);
+            self.part(&format!("{name}.{key}"), read)
+        });
+        // Every part is read, even after a fault.
+        read.collect::<Vec<_>>().into_iter().collect()
     }
 
     /// Adds a fault for each property of an item other than the known one.

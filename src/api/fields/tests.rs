@@ -156,11 +156,11 @@ fn a_display_name_fits_a_line() {
     }
 }
 
-pub(super) fn body(value: Value) -> Fields {
+pub(in crate::api) fn body(value: Value) -> Fields {
     Fields::of_json(value.to_string().as_bytes()).unwrap()
 }
 
-fn query(pairs: &[(&str, &str)]) -> Fields {
+pub(in crate::api) fn query(pairs: &[(&str, &str)]) -> Fields {
     let pairs = pairs
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -168,7 +168,7 @@ fn query(pairs: &[(&str, &str)]) -> Fields {
 }
 
 /// What is wrong with which field, without the words for it.
-pub(super) fn codes_and_fields(failure: &ApiError) -> Vec<(&str, &str)> {
+pub(in crate::api) fn codes_and_fields(failure: &ApiError) -> Vec<(&str, &str)> {
     let faults = failure.faults().iter();
     faults
         .map(|fault| (fault.code, fault.field.as_deref().unwrap_or_default()))

@@ -9,8 +9,9 @@ const NDJSON: &str = "application/x-ndjson";
 /// POST.
 pub(in crate::api) fn create() -> ApiOperation {
     let text = "Creates one device per line. The body is NDJSON, one object per line with the \
-                properties of `createDevice`, or CSV with a header row of the same names. By \
-                default an import has at most 1,000,000 lines. Devices are created while the body \
+                properties of `createDevice`, or CSV with a header row of the same names; the \
+                value of the tag `site` is in a column `tag:site`. By default an import has at \
+                most 1,000,000 lines. Devices are created while the body \
                 is uploaded. An invalid line is refused and reported with its number; the other \
                 lines are imported. An import can be repeated: existing identical devices are \
                 counted as `unchanged`.\n\nWith `Accept: application/x-ndjson`, the response \
@@ -139,10 +140,12 @@ fn report_lines() -> Schema {
 #[cfg(test)]
 mod tests {
     use crate::api::devices::described::new_device;
-    use crate::api::import::records::PROPERTIES;
+    use crate::api::import::records::COLUMNS;
 
     #[test]
     fn lines_have_the_properties_of_a_device() {
-        assert_eq!(new_device().property_names("NewDevice"), PROPERTIES);
+        let columns = COLUMNS.into_iter().chain(["tags"]);
+        let columns: Vec<_> = columns.collect();
+        assert_eq!(new_device().property_names("NewDevice"), columns);
     }
 }

@@ -13,8 +13,9 @@ use crate::api::fields::Fields;
 
 use csv::Csv;
 
-/// The names of the columns and properties of a device.
-pub(super) const PROPERTIES: [&str; 7] = [
+/// The names of the columns of a device, apart from those of its tags. Properties have the same
+/// names.
+pub(super) const COLUMNS: [&str; 7] = [
     "deviceId", "iccid", "imsi", "msisdn", "ip", "endpoint", "name",
 ];
 

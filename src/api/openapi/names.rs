@@ -1,7 +1,10 @@
 //! What are the schemas of names, ids and times? With the same bounds as their parsers.
 
 use engine::ids::{ClientId, CustomerId, DeviceId, Endpoint, Iccid, Imsi, Msisdn};
+use engine::limits::TAGS_MAX;
+use engine::tags::TagText;
 
+use super::node::Node;
 use super::schema::Schema;
 use crate::api::fields::LABEL_CHARACTERS_MAX;
 
@@ -116,6 +119,29 @@ pub(in crate::api) fn log_time() -> Schema {
     let time = r"([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{3})?Z?";
     let time = Schema::text().pattern(&format!(r"^\d{{4}}-({long}|{short}|{february})T{time}$"));
     time.example("2026-11-24T12:00:00.000")
+}
+
+/// The tags of a device, each with such a value.
+pub(in crate::api) fn tags(value: Schema) -> Schema {
+    let example = Node::object().with("site", "berlin");
+    let max = u64::try_from(TAGS_MAX).expect("a small bound");
+    let tags = Schema::map(value).of_names(tag_text(), max);
+    tags.example(example)
+}
+
+/// A key or a value of a tag.
+pub(in crate::api) fn tag_text() -> Schema {
+    let text = Schema::text_of(1..=TagText::LENGTH_MAX).pattern(PLAIN);
+    text.example("berlin")
+}
+
+/// A tag as a filter.
+pub(in crate::api) fn tag() -> Schema {
+    let max = TagText::LENGTH_MAX;
+    let tag = Schema::text().pattern(&format!(
+        "^[A-Za-z0-9._-]{{1,{max}}}:[A-Za-z0-9._-]{{1,{max}}}$"
+    ));
+    tag.example("site:berlin")
 }
 
 /// A display name.

@@ -2,7 +2,7 @@
 
 use engine::Version;
 use engine::delivery::partner::{PARTNERS, Partner};
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceId, EntryId, EventId, SecretId};
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceId, EntryId, EventId, JobId, SecretId};
 use engine::setting::SettingName;
 
 use super::names;
@@ -96,6 +96,7 @@ fn segment(name: &str, platform: &str) -> (Schema, &'static str) {
         DeviceId::NAME => (names::device_segment(), "The `deviceId` of the device."),
         EntryId::NAME => (Schema::uuid(), "The `id` of the log entry."),
         EventId::NAME => (Schema::uuid(), "The `id` of the event."),
+        JobId::NAME => (Schema::uuid(), "The `id` of the job."),
         SecretId::NAME => (Schema::uuid(), "The `secretId` of the secret."),
         ObjectNumber::NAME => (definitions::object_number(), "The object id."),
         Version::NAME => (definitions::version(), "The version of the object."),

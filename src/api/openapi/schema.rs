@@ -170,6 +170,13 @@ impl Schema {
         map
     }
 
+    /// A map with at most this many names, each of them such a value.
+    pub(in crate::api) fn of_names(self, name: Self, max: u64) -> Self {
+        let mut map = self.with("maxProperties", max);
+        map.put("propertyNames", name);
+        map
+    }
+
     /// With a required property.
     pub(in crate::api) fn must(mut self, name: &str, value: Self, why: &str) -> Self {
         let mut required = match self.node.find("required") {

@@ -22,6 +22,8 @@ impl ShownSettings {
             ("bulk_devices_max", config.bulk_devices_max as usize),
             ("coap_answer_bytes_max", config.coap_answer_bytes_max),
             ("coap_port", config.coap.port().into()),
+            ("job_devices_max", config.job_devices_max as usize),
+            ("jobs_running_max", config.jobs_running_max as usize),
             ("last_values_max", config.last_values_max as usize),
             ("passive_objects_max", config.passive_objects_max),
             ("rate_limit", config.rate_limit as usize),

@@ -1,7 +1,7 @@
 //! Does the response to a creation match its golden file?
 
 use engine::action::Mode;
-use engine::device::queue::SubmitRefusal;
+use engine::device::refusal::SubmitRefusal;
 use engine::ids::{ActionId, DeviceId};
 use engine::supervision::Unserved;
 

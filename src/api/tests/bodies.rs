@@ -16,25 +16,34 @@ use engine::admin_log::entry::{DeviceSighting, Entry};
 use engine::admin_log::payload::{FurtherPayloads, RejectedPayload};
 use engine::delivery::backlog::Sequence;
 use engine::device::identity::Identity;
-use engine::device::record::{Observation, ObservationState, Registration};
+use engine::device::record::{
+    DeviceRecord, Observation, ObservationState, ProtocolsSeen, Registration,
+};
+use engine::device::refusal::SubmitRefusal;
 use engine::device::snapshot::{CurrentExchange, PendingAction, Presence, Snapshot};
 use engine::directory::device::{NewDevice, draft_device};
 use engine::event::{
     ActionResult, Cause, DeviceInfo, Event, EventContent, Lifecycle, PayloadKept, Telemetry,
 };
 use engine::ids::{ActionId, CustomerId, DeviceId, EntryId, EventId, Iccid, Imsi, Msisdn, TraceId};
+use engine::job::{Job, JobDevice, JobOutcome, JobState};
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::profile::Profile;
+use engine::query::devices::{DevicePage, DevicePageRequest, DeviceTotal, ListedDevice};
 use engine::query::{KnownValue, Page, PageRequest};
 use engine::route::DeviceOperation;
 use engine::strangers::Stranger;
+use engine::supervision::Unserved;
+use engine::tags::{Tag, Tags};
 
 use self::plain::data_event;
 use super::golden;
 use crate::api::action::{ActionBody, ActionWithTimelineBody};
-use crate::api::device::{DeviceBody, InspectorBody};
+use crate::api::device::{DeviceBody, InspectorBody, ListedDeviceBody};
+use crate::api::devices::DevicePageBody;
 use crate::api::error::{ApiError, ErrorDetail};
+use crate::api::jobs::{DryRunBody, JobBody, JobCreatedBody, JobDeviceBody};
 use crate::api::logs::EntryBody;
 use crate::api::logs::statistics::StatisticsBody;
 use crate::api::messages::{MessageBody, MessagesBody};
@@ -49,6 +58,39 @@ const NOON: Timestamp = Timestamp::from_ms(1_795_521_600_000);
 #[test]
 fn a_scheduled_action_request() {
     golden::check("action_scheduled", &ActionBody::of(&scheduled()));
+}
+
+#[test]
+fn a_job_with_its_devices() {
+    let customer = CustomerId::parse("acme").unwrap();
+    let job = Job {
+        state: JobState::Cancelled,
+        accepted: 1,
+        rejected: 2,
+        ..Job::new(&mut Moment::new(NOON, 7), customer, 4)
+    };
+    golden::check("job_created", &JobCreatedBody::of(&job));
+    golden::check("job", &JobBody::of(&job));
+    let refused = SubmitRefusal::QueueFull {
+        mode: Mode::SendWhenActive,
+        waiting: 10,
+        max: 10,
+    };
+    let outcomes = [
+        Some(JobOutcome::Accepted(ActionId::from_bytes([7; 16]))),
+        Some(JobOutcome::Refused(refused)),
+        Some(JobOutcome::Unserved(Unserved::Unknown)),
+        None,
+    ];
+    let device = |(outcome, number): (_, u32)| {
+        let device = DeviceId::parse(&format!("meter-{number}")).unwrap();
+        JobDeviceBody::of(JobDevice { device, outcome }, job.state)
+    };
+    let devices: Vec<_> = outcomes.into_iter().zip(1..).map(device).collect();
+    golden::check("job_devices", &PageBody::whole(devices));
+    let meter = |number: u32| DeviceId::parse(&format!("meter-{number}")).unwrap();
+    let matched: Vec<_> = (1..=17).map(meter).collect();
+    golden::check("job_dry_run", &DryRunBody::of(&matched));
 }
 
 #[test]
@@ -204,6 +246,31 @@ fn a_device() {
 }
 
 #[test]
+fn a_page_of_devices_that_continues() {
+    let record = DeviceRecord {
+        first_contact_at: Some(NOON),
+        last_seen_at: Some(NOON.plus_s(60)),
+        peer: Some(Peer::plain("10.0.0.7:49152".parse().unwrap())),
+        registration: Some(registration()),
+        protocols_seen: ProtocolsSeen::restored([Protocol::Lwm2m], Some(Protocol::Lwm2m)),
+        ..DeviceRecord::default()
+    };
+    let page = DevicePage {
+        items: vec![ListedDevice {
+            profile: meter(),
+            record,
+        }],
+        total: DeviceTotal::AtLeast(3),
+        next: Some(DeviceId::parse("meter-900").unwrap()),
+    };
+    let wanted = DevicePageRequest::of(PageRequest { number: 1, size: 2 });
+    let body = DevicePageBody::of(&wanted, &page, |listed| {
+        ListedDeviceBody::of(listed, Presence::Asleep)
+    });
+    golden::check("device_page", &body);
+}
+
+#[test]
 fn a_sleeping_device_with_a_scheduled_request() {
     let snapshot = Snapshot {
         first_contact_at: Some(NOON),
@@ -325,6 +392,7 @@ fn meter() -> Profile {
         msisdn: Some(Msisdn::parse("882285100000001").unwrap()),
         ip: Some("10.0.0.7".parse().unwrap()),
         name: Some("Cellar".into()),
+        tags: Tags::of([Tag::parse("site:berlin").unwrap()]).unwrap(),
         ..NewDevice::default()
     };
     draft_device(&mut moment(), &acme(), new).unwrap()

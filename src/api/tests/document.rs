@@ -17,6 +17,8 @@ use crate::config::Config;
 
 use judge::faults;
 
+const JOB: &str = "/management-api/v1/jobs/{job}";
+
 /// The golden bodies, each with its path, method and status.
 const GOLDEN: &[(&str, &str, &str, u16)] = &[
     ("webhook", WEBHOOKS, "post", 201),
@@ -38,10 +40,21 @@ const GOLDEN: &[(&str, &str, &str, u16)] = &[
     ("action_page", ACTIVE, "get", 200),
     ("action_page", ARCHIVED, "get", 200),
     ("actions_accepted", MANY_BY_UDP, "post", 202),
+    ("job", JOB, "get", 200),
+    ("job", JOB, "delete", 200),
+    ("job_created", MANY_BY_UDP, "post", 202),
+    (
+        "job_devices",
+        "/management-api/v1/jobs/{job}/devices",
+        "get",
+        200,
+    ),
+    ("job_dry_run", MANY_BY_UDP, "post", 200),
     ("actions_accepted", MANY_BY_COAP, "post", 202),
     ("actions_accepted", MANY_BY_LWM2M, "post", 202),
     ("device", DEVICES, "post", 201),
     ("device", DEVICE, "patch", 200),
+    ("device_page", DEVICES, "get", 200),
     ("device_inspector_asleep", DEVICE, "get", 200),
     ("device_inspector_plain", DEVICE, "get", 200),
     ("device_inspector_unheard", DEVICE, "get", 200),

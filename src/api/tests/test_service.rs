@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use actors::clock::Clock;
 use actors::delivery::{Deliveries, DeliveryParts};
 use actors::devices::Devices;
+use actors::jobs::{JobParts, Jobs};
 use actors::logging::Logging;
 use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
@@ -101,11 +102,20 @@ impl TestService {
         let logging =
             Logging::new(logging.0, logging.1, logging.2, retention_periods(&config)).start();
         let post = Deliveries::start(delivering, Vec::new(), &logging);
+        let job_parts = JobParts {
+            clock: clock.clone(),
+            commits: Arc::clone(&commits),
+            store: store.clone(),
+            devices: devices.clone(),
+            running_max: config.jobs_running_max,
+        };
+        let jobs = Jobs::start(job_parts, Vec::new());
         let parts = ApiParts {
             commits,
             store: store.clone(),
             devices,
             deliveries: post,
+            jobs,
             clock,
             master_key,
             operator,

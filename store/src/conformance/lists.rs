@@ -7,11 +7,12 @@ use engine::change::Change;
 use engine::ids::CustomerId;
 use engine::limits::LOG_ENTRIES_SEARCHED_MAX;
 use engine::moment::Timestamp;
-use engine::query::devices::DeviceFilter;
+use engine::query::devices::{DeviceFilter, DevicePageRequest};
 use engine::query::{
     ActionFilter, ActionOrder, EntryKind, LogFilter, LogSearchTooBroad, PageRequest, Statuses,
 };
 
+use super::fleet::profiles;
 use super::model::Model;
 use super::rng::Rng;
 use super::samples::{
@@ -199,8 +200,14 @@ fn compare(store: &dyn Store, model: &Model, rng: &mut Rng) {
     for _ in 0..QUESTIONS {
         let customer = rng.one_of(&[acme(), customer("globex").id]);
         let page = page(rng);
-        let listed = wait(store.devices_of(DeviceFilter::all_of(customer.clone()), page));
-        assert_eq!(listed, Ok(model.devices_of(&customer, page)), "{page:?}");
+        let all = DeviceFilter::all_of(customer.clone());
+        let listed = wait(store.devices_of(all, DevicePageRequest::of(page)));
+        let listed = listed.map(|listed| listed.map(profiles));
+        assert_eq!(
+            listed,
+            Ok(Ok(model.devices_of(&customer, page))),
+            "{page:?}"
+        );
 
         let filter = action_filter(&customer, model, rng);
         let listed = wait(store.actions(filter.clone(), page));

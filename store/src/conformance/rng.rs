@@ -40,6 +40,11 @@ impl Rng {
         things[index].clone()
     }
 
+    /// One of several things, or nothing three times out of four.
+    pub fn rarely<T: Clone>(&mut self, things: &[T]) -> Option<T> {
+        (self.below(4) == 0).then(|| self.one_of(things))
+    }
+
     /// One of several things, or nothing.
     pub fn maybe<T: Clone>(&mut self, things: &[T]) -> Option<T> {
         (self.below(2) == 0).then(|| self.one_of(things))

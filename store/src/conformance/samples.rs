@@ -5,7 +5,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 use engine::action::timeline::{Timeline, TimelineEvent, WaitReason};
 use engine::action::{
     Action, Addressee, CoapRequest, Content, ContentEncoding, Lwm2mRequest, Method, Mode,
-    Operation, Outcome, Protocol, Request, Status, UdpRequest,
+    NewAction, Operation, Outcome, Protocol, Request, Status, UdpRequest,
 };
 use engine::admin_log::entry::{AboutDevice, Category, Entry, Subject};
 use engine::change::{Batch, Change};
@@ -29,6 +29,7 @@ use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::profile::{Profile, Psk};
 use engine::sealed::Sealed;
+use engine::tags::{Tag, Tags};
 use engine::{Code, Path, PathAndQuery, Version};
 
 /// When the scenario of every law begins.
@@ -107,6 +108,7 @@ pub fn device(customer: &CustomerId, number: u64) -> Profile {
             key: Sealed::from_bytes([1, 2, 3].into()),
         }),
         created_at: at(2),
+        tags: Tags::of([Tag::parse("made-by:acme").expect("a tag")]).expect("one tag"),
     }
 }
 
@@ -191,6 +193,19 @@ pub fn action(device: &Profile, second: i64, rng: u64) -> Action {
         trace: TraceId::new(m.uuid()),
         outcome: None,
         timeline: Timeline::default(),
+    }
+}
+
+/// A request to be created.
+pub fn new_action() -> NewAction {
+    NewAction {
+        request: operation(),
+        mode: Mode::SendWhenActive,
+        attempts_permitted: 3,
+        expires_in_s: Some(86_400),
+        not_before: Some(Timestamp::from_ms(1_700_000_060_000)),
+        trace: TraceId::from_bytes([9; 16]),
+        idempotent_call: None,
     }
 }
 

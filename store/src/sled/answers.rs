@@ -20,10 +20,13 @@ use engine::directory::import::ExistingDevices;
 use engine::dispatch::DevicesAtAddress;
 use engine::event::Event;
 use engine::idempotency::{IdempotencyKey, IdempotencyRecord};
-use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId, Partition};
+use engine::ids::{
+    ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId, JobId, Partition,
+};
+use engine::job::{Job, JobDevice, RestoredPart};
 use engine::policy::CustomerSettings;
 use engine::profile::Profile;
-use engine::query::devices::{DeviceFilter, SearchTooBroad};
+use engine::query::devices::{DeviceFilter, DevicePage, DevicePageRequest, SearchTooBroad};
 use engine::query::listed::{HistoryPage, ListedAction};
 use engine::query::{
     ActionFilter, EntryKind, HistoryFilter, KnownValue, LogFilter, LogSearchTooBroad, Page,
@@ -33,11 +36,13 @@ use engine::setting::Setting;
 
 use super::SledStore;
 use super::ask::{
-    actions, customers, devices, entries, events, fleet, outbox, restoring, settings, statistics,
+    actions, customers, devices, entries, events, fleet, jobs, outbox, restoring, settings,
+    statistics,
 };
 use super::ledger::newest_of;
 use crate::{
-    DeliveryReads, DeviceReads, DirectoryReads, PartitionNotifier, ReadAnswer, RestoredPage,
+    DeliveryReads, DeviceReads, DirectoryReads, JobReads, PartitionNotifier, ReadAnswer,
+    RestoredPage,
 };
 
 impl DeviceReads for SledStore {
@@ -108,19 +113,13 @@ impl DirectoryReads for SledStore {
         self.readers.show(move |db| devices::known(db, names))
     }
 
-    fn devices_of(&self, filter: DeviceFilter, page: PageRequest) -> ReadAnswer<Page<Profile>> {
-        self.readers
-            .show(move |db| fleet::devices_of(db, &filter, page))
-    }
-
-    fn devices_named(
+    fn devices_of(
         &self,
-        beginning: Box<str>,
         filter: DeviceFilter,
-        page: PageRequest,
-    ) -> ReadAnswer<Result<Page<Profile>, SearchTooBroad>> {
+        wanted: DevicePageRequest,
+    ) -> ReadAnswer<Result<DevicePage, SearchTooBroad>> {
         self.readers
-            .show(move |db| fleet::devices_named(db, &beginning, &filter, page))
+            .show(move |db| fleet::devices_of(db, &filter, &wanted))
     }
 
     fn action(&self, id: ActionId) -> ReadAnswer<Option<Action>> {
@@ -135,6 +134,20 @@ impl DirectoryReads for SledStore {
     fn idempotency_records(&self, key: IdempotencyKey) -> ReadAnswer<Vec<IdempotencyRecord>> {
         self.readers
             .show(move |db| actions::idempotency_records(db, key))
+    }
+
+    fn job(&self, id: JobId) -> ReadAnswer<Option<Job>> {
+        self.readers.show(move |db| jobs::job(db, id))
+    }
+
+    fn jobs_of(&self, customer: CustomerId, page: PageRequest) -> ReadAnswer<Page<Job>> {
+        self.readers
+            .show(move |db| jobs::jobs_of(db, &customer, page))
+    }
+
+    fn job_devices(&self, job: JobId, page: PageRequest) -> ReadAnswer<Vec<JobDevice>> {
+        self.readers
+            .show(move |db| jobs::job_devices(db, job, page))
     }
 
     fn entries(&self, filter: LogFilter, page: PageRequest) -> ReadAnswer<Page<Entry>> {
@@ -240,5 +253,16 @@ impl DeliveryReads for SledStore {
 
     fn subscribe(&self, customer: CustomerId) -> Arc<PartitionNotifier> {
         self.state.notifiers.subscribe(customer)
+    }
+}
+
+impl JobReads for SledStore {
+    fn running_jobs(&self) -> ReadAnswer<Vec<Job>> {
+        self.readers.prepare(jobs::running_jobs)
+    }
+
+    fn restored_part(&self, job: JobId, part: u32) -> ReadAnswer<Option<RestoredPart>> {
+        self.readers
+            .show(move |db| jobs::restored_part(db, job, part))
     }
 }

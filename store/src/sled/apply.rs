@@ -16,7 +16,7 @@ use super::ledger::Ledger;
 use super::overlay::Overlay;
 use super::plan::{Check, Plan, PlanStep, address_of, shared_names};
 use super::record::{self, Unreadable, number};
-use super::{definitions, destinations, listing};
+use super::{definitions, destinations, jobs, listing};
 use crate::CommitError;
 
 /// Checks a batch and applies it, or returns why not. A device has at most `values_max` last known
@@ -216,6 +216,8 @@ fn take(
         PlanStep::PutProgress(step) => step.apply(rows)?,
         PlanStep::PutDefinition(put) => put.apply(rows)?,
         PlanStep::RemoveDefinition(id) => definitions::remove(&id, rows)?,
+        PlanStep::PutJob(job) => job.apply(rows)?,
+        PlanStep::RemoveJob(id) => jobs::remove(id, rows)?,
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ pub(super) mod devices;
 pub(super) mod entries;
 pub(super) mod events;
 pub(super) mod fleet;
+pub(super) mod jobs;
 pub(super) mod outbox;
 pub(super) mod restoring;
 pub(super) mod settings;

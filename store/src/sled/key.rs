@@ -11,6 +11,7 @@ pub(crate) mod definition;
 pub(crate) mod device;
 pub(crate) mod event;
 pub(crate) mod idempotency;
+pub(crate) mod job;
 pub(crate) mod log;
 pub(crate) mod outbox;
 pub(crate) mod token;
@@ -89,11 +90,20 @@ pub(crate) enum Table {
     HeadCheckpoint = 56,
     RemovedEvents = 57,
     LastGroup = 58,
+    DeviceOfTag = 60,
+    DevicesOfTagCounted = 61,
+    Job = 70,
+    JobRequest = 71,
+    JobPart = 72,
+    JobOfCustomer = 73,
+    JobsCounted = 74,
+    RunningJob = 75,
+    RemovedJob = 76,
 }
 
 impl Table {
     /// Every table.
-    const ALL: [Self; 53] = [
+    const ALL: [Self; 62] = [
         Self::Format,
         Self::Epoch,
         Self::Counter,
@@ -147,6 +157,15 @@ impl Table {
         Self::HeadCheckpoint,
         Self::RemovedEvents,
         Self::LastGroup,
+        Self::DeviceOfTag,
+        Self::DevicesOfTagCounted,
+        Self::Job,
+        Self::JobRequest,
+        Self::JobPart,
+        Self::JobOfCustomer,
+        Self::JobsCounted,
+        Self::RunningJob,
+        Self::RemovedJob,
     ];
 
     /// The table of a key.
@@ -409,7 +428,8 @@ fn device_name(kind: u8, text: &str) -> Key {
 
 #[cfg(test)]
 mod tests {
-    use engine::ids::{ActionId, DeviceKey};
+    use engine::ids::{ActionId, DeviceId, DeviceKey, JobId};
+    use engine::tags::Tag;
 
     use super::*;
     use crate::sled::record::device_flags::DeviceFlags;
@@ -469,11 +489,14 @@ mod tests {
     #[test]
     fn tables_do_not_touch() {
         let (acme, device) = (customer_id("acme"), DeviceKey::from_bytes([0xff; 16]));
+        let tag = Tag::parse("site:berlin").unwrap();
+        let meter = DeviceId::parse("meter").unwrap();
         let prefixes = [
             customers(),
             clients_of(&acme),
             device::devices_of(&acme, DeviceFlags::NONE),
             device::records(),
+            device::tagged(&acme, &tag),
             device::at([10, 0, 0, 1].into()),
             action::all_pending(),
             action::final_actions(),
@@ -486,11 +509,17 @@ mod tests {
             outbox::by_age(),
             outbox::removed(),
             definition::removed(),
+            job::jobs(),
+            job::parts(),
+            job::all_running(),
+            job::all_removed(),
         ];
         let keys = [
             customer(&acme),
             counter(&Counter::Devices(acme.clone())),
             device::counted(&acme, DeviceFlags::NONE),
+            device::tagged_device(&acme, &tag, &meter),
+            device::tagged_counted(&acme, &tag),
             customers_counted(),
             device::record(device),
             device::at_address([10, 0, 0, 1].into(), device),
@@ -505,6 +534,13 @@ mod tests {
             event::removed_of_customer(&acme),
             last_group(),
             definition::removed_text([0xff; 16]),
+            job::job(JobId::from_bytes([0xff; 16])),
+            job::request(JobId::from_bytes([0xff; 16])),
+            job::part(JobId::from_bytes([0xff; 16]), u32::MAX),
+            job::of_customer(&acme, JobId::from_bytes([0xff; 16])),
+            job::counted(&acme),
+            job::running(JobId::from_bytes([0xff; 16])),
+            job::removed(JobId::from_bytes([0xff; 16])),
         ];
         for key in &keys {
             assert!(

@@ -57,6 +57,17 @@ impl DeviceRow {
 
 /// Removes a device from all lists, while its record is still there.
 pub(super) fn remove(profile: &Profile, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    for tag in profile.tags.as_slice() {
+        rows.remove(key::device::tagged_device(
+            &profile.customer,
+            tag,
+            &profile.device,
+        ));
+        rows.add(
+            key::device::tagged_counted(&profile.customer, tag).into(),
+            -1,
+        )?;
+    }
     let flags = flags_of(profile.key(), rows)?;
     unlist(profile, flags, rows)
 }

@@ -183,7 +183,11 @@ impl BatchContents {
                 | Change::RemoveDestination { .. }
                 | Change::PutProgress(_)
                 | Change::PutDefinition(_)
-                | Change::RemoveDefinition(_) => {}
+                | Change::RemoveDefinition(_)
+                | Change::PutJob(_)
+                | Change::PutJobRequest { .. }
+                | Change::PutJobPart { .. }
+                | Change::RemoveJob(_) => {}
             }
         }
         contents

@@ -12,7 +12,7 @@ use engine::definition::DefinitionId;
 use engine::device::record::DeviceRecord;
 use engine::event::{Event, EventContent, Telemetry};
 use engine::idempotency::IdempotencyRecord;
-use engine::ids::{ClientId, CustomerId, DestinationId, DeviceKey};
+use engine::ids::{ClientId, CustomerId, DestinationId, DeviceKey, JobId};
 use engine::moment::Timestamp;
 use engine::profile::Profile;
 use engine::setting::Setting;
@@ -26,7 +26,7 @@ use super::ledger::EventEntry;
 use super::listing::DeviceRow;
 use super::record;
 use super::record::device_flags::DeviceFlags;
-use super::{definitions, destinations};
+use super::{definitions, destinations, jobs};
 
 /// A batch as rows.
 pub(super) struct Plan {
@@ -114,6 +114,10 @@ pub(super) enum PlanStep {
     PutDefinition(Box<definitions::DefinitionPut>),
     /// Removes a definition of an object.
     RemoveDefinition(Box<DefinitionId>),
+    /// Puts a job.
+    PutJob(Box<jobs::JobRows>),
+    /// Removes a job.
+    RemoveJob(JobId),
 }
 
 impl Plan {
@@ -165,6 +169,7 @@ impl Check {
                 record::customer::write_client(client),
             ),
             Expect::Status { action, is } => Self::Status(key::action::action(*action), *is),
+            Expect::JobRunning(job) => Self::Present(key::job::running(*job)),
             Expect::IdempotencyKeyUnused { key, device } => {
                 Self::Absent(key::idempotency::idempotency(*key, *device))
             }
@@ -203,10 +208,12 @@ impl PlanStep {
             Self::PutDestination(put) => put.bytes(),
             Self::PutProgress(step) => step.bytes(),
             Self::PutDefinition(put) => put.bytes(),
+            Self::PutJob(rows) => rows.bytes(),
             Self::RemoveClient(_)
             | Self::RemoveCustomer(_)
             | Self::RemoveDestination(..)
-            | Self::RemoveDefinition(_) => 0,
+            | Self::RemoveDefinition(_)
+            | Self::RemoveJob(_) => 0,
         }
     }
 }
@@ -253,6 +260,19 @@ impl Steps {
                 self.0
                     .push(PlanStep::RemoveDefinition(Box::new(id.clone())));
             }
+            Change::PutJob(job) => {
+                let rows = Box::new(jobs::JobRows::of(job));
+                self.0.push(PlanStep::PutJob(rows));
+            }
+            Change::PutJobRequest { job, request } => self.insert(
+                key::job::request(*job),
+                &record::job::write_job_request(request),
+            ),
+            Change::PutJobPart { job, part, devices } => self.replace(
+                key::job::part(*job, *part),
+                &record::job::write_job_part(devices),
+            ),
+            Change::RemoveJob(job) => self.0.push(PlanStep::RemoveJob(*job)),
         }
     }
 
@@ -300,6 +320,7 @@ impl Steps {
             }
         }
         self.move_address(was.and_then(address_of), address_of(profile));
+        self.move_tags(was, profile);
         let owner = record::number::write_name_owner(profile.key());
         for name in shared_names(profile) {
             self.put(key::name(&name), &owner);
@@ -333,6 +354,25 @@ impl Steps {
         }
         if let Some(is) = is {
             self.put(is, &[]);
+        }
+    }
+
+    /// Lists a device under the tags it gains, and no more under those it loses.
+    fn move_tags(&mut self, was: Option<&Profile>, profile: &Profile) {
+        let (customer, device) = (&profile.customer, &profile.device);
+        let had = was.map_or(&[][..], |was| was.tags.as_slice());
+        for tag in had.iter().filter(|tag| !profile.tags.has(tag)) {
+            let listed = key::device::tagged_device(customer, tag, device);
+            self.0.push(PlanStep::Remove(listed.into()));
+            let counted = key::device::tagged_counted(customer, tag);
+            self.0.push(PlanStep::Add(counted.into(), -1));
+        }
+        let owner = record::number::write_name_owner(profile.key());
+        let tags = profile.tags.as_slice().iter();
+        for tag in tags.filter(|tag| !had.contains(tag)) {
+            self.put(key::device::tagged_device(customer, tag, device), &owner);
+            let counted = key::device::tagged_counted(customer, tag);
+            self.0.push(PlanStep::Add(counted.into(), 1));
         }
     }
 

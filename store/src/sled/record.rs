@@ -19,6 +19,7 @@ pub(crate) mod event;
 pub(crate) mod group;
 pub(crate) mod heads;
 pub(crate) mod idempotency;
+pub(crate) mod job;
 pub(crate) mod last_entries;
 pub(crate) mod number;
 pub(crate) mod outbox;

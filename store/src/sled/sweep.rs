@@ -47,18 +47,22 @@ pub(super) struct SweepTargets<'a> {
 type Sweep = fn(&mut SweepTargets<'_>, SweepBudget, &mut Overlay<'_>) -> Result<RemovedRows, Fault>;
 
 /// Every kind of thing that is swept.
-const SORTS: [Sweep; 11] = [
+const SORTS: [Sweep; 15] = [
     old::tokens,
     old::idempotency_records,
     old::actions,
     old::entries,
     events::expired,
     old::dead_letters,
+    old::jobs,
+    old::job_requests,
+    old::job_parts,
     removed::logs,
     events::of_removed_customers,
     events::of_removed_devices,
     removed::texts,
     removed::destinations,
+    removed::jobs,
 ];
 
 /// Removes what is due, after commits that wrote this many rows while something was due. Every kind

@@ -445,6 +445,7 @@ fn fewer_things_are_swept_at_once_if_each_has_more_rows() {
 
 const EVERYTHING: Retention = Retention {
     actions_before: Timestamp::from_ms(i64::MAX),
+    jobs_before: Timestamp::from_ms(i64::MAX),
     entries_before: Timestamp::from_ms(i64::MAX),
     events_before: Timestamp::from_ms(i64::MAX),
     tokens_before: Timestamp::from_ms(i64::MAX),

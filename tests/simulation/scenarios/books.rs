@@ -3,7 +3,7 @@
 use engine::action::{Mode, Protocol, Status};
 use engine::arbiter::input::DeviceCommand;
 use engine::change::Counter;
-use engine::device::queue::SubmitRefusal;
+use engine::device::refusal::SubmitRefusal;
 use harness::device::SimulatedDevice;
 use harness::device::resource::AnswerMode as Manner;
 

@@ -24,6 +24,7 @@ use crate::moment::Timestamp;
 use crate::peer::{Peer, PeerIdentity};
 use crate::profile::Profile;
 use crate::supervision::Generation;
+use crate::tags::Tags;
 
 const START: Timestamp = Timestamp::from_ms(1_700_000_000_000);
 
@@ -339,6 +340,7 @@ pub(in crate::arbiter) fn profile(name: &str) -> Profile {
         name: None,
         psk: None,
         created_at: START,
+        tags: Tags::default(),
     }
 }
 

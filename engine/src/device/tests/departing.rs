@@ -8,7 +8,7 @@ use crate::action::Status::{Failed, InProgress, Scheduled, Succeeded};
 use crate::action::timeline::TimelineEvent;
 use crate::action::{Content, ContentEncoding, Request, UdpRequest};
 use crate::device::activity::InFlight;
-use crate::device::queue::SubmitRefusal;
+use crate::device::refusal::SubmitRefusal;
 use crate::effect::{SendOutcome, SendRefusal};
 use crate::limits::DEPARTURE_MS;
 use crate::step_event::StepEventKind;

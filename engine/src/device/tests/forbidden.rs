@@ -7,8 +7,8 @@ use super::vocabulary::{
 };
 use crate::action::Status::{Failed, Scheduled};
 use crate::action::{Method, NewAction, Request};
-use crate::device::queue::SubmitRefusal::AddressForbidden;
-use crate::device::reachability::ForbiddenAddress::{Own, Unheard};
+use crate::device::refusal::ForbiddenAddress::{Own, Unheard};
+use crate::device::refusal::SubmitRefusal::AddressForbidden;
 use crate::rules::EndpointTrust;
 
 /// The address of a device on the host of the service.

@@ -10,7 +10,7 @@ use super::vocabulary::{
 };
 use crate::action::Status::{Failed, InProgress, Scheduled, Succeeded};
 use crate::action::{Method, NewAction, PayloadType, Request, ResultPayload};
-use crate::device::queue::SubmitRefusal;
+use crate::device::refusal::SubmitRefusal;
 use crate::step_event::{ExchangeOutcome, ExchangePurpose, StepEventKind};
 
 /// The address at which the device serves CoAP.

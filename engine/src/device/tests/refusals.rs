@@ -5,7 +5,7 @@ use protocol::coap::code::Code;
 use super::vocabulary::{DeviceFixture, HOUR, Lines, S, read, sent, write};
 use crate::action::Mode::{self, SendNow, SendWhenActive};
 use crate::action::Status::Scheduled;
-use crate::device::queue::SubmitRefusal::{self, DataFull, NotRegistered, QueueFull};
+use crate::device::refusal::SubmitRefusal::{self, DataFull, NotRegistered, QueueFull};
 use crate::limits::Limits;
 
 #[test]

@@ -28,8 +28,9 @@ use crate::datagram::Datagram;
 use crate::delivery::address::policy::AddressPolicy;
 use crate::device::Device;
 use crate::device::objects::ObjectLists;
-use crate::device::queue::{Accepted, CancelRefusal, SubmitRefusal};
+use crate::device::queue::{Accepted, CancelRefusal};
 use crate::device::record::{DeviceRecord, RestoredDevice};
+use crate::device::refusal::SubmitRefusal;
 use crate::device::snapshot::Snapshot;
 use crate::effect::{Effect, Effects, Outbound};
 use crate::ids::{ActionId, CustomerId, DeviceId, Endpoint, Iccid};
@@ -40,6 +41,7 @@ use crate::policy::{CustomerPolicy, Wanted};
 use crate::profile::Profile;
 use crate::rules::{EndpointTrust, Rules};
 use crate::step_event::StepEvent;
+use crate::tags::Tags;
 
 pub(super) use blocks::{block, small_blocks};
 pub(super) use defining::definition;
@@ -458,6 +460,7 @@ pub(super) fn profile() -> Profile {
         name: None,
         psk: None,
         created_at: START,
+        tags: Tags::default(),
     }
 }
 

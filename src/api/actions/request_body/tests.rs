@@ -7,10 +7,10 @@ use engine::action::{
     CoapRequest, Content, ContentEncoding, Lwm2mRequest, Method, Mode, NewAction, Operation,
     Protocol, Request,
 };
-use engine::ids::TraceId;
+use engine::ids::{CustomerId, TraceId};
 use engine::moment::Timestamp;
 
-use super::{ActionParser, NonZeroU16};
+use super::{ActionParser, BulkDevices, NonZeroU16};
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::fields::Fields;
@@ -164,8 +164,12 @@ fn each_device_of_a_bulk_call_gets_the_same_request() {
         "payload": "on", "payloadType": "STRING", "port": 4445, "deviceIds": ["a", "b"],
     });
     let desk = desk(Protocol::Udp);
-    let (action, devices) = desk.parse_many(call(), fields(&body)).unwrap();
+    let acme = CustomerId::parse("acme").unwrap();
+    let (action, devices) = desk.parse_many(call(), acme, fields(&body)).unwrap();
     assert_eq!(action, new(datagram("on", ContentEncoding::String)));
+    let BulkDevices::Named(devices) = devices else {
+        panic!("the devices are named");
+    };
     let devices: Vec<_> = devices.iter().map(ToString::to_string).collect();
     assert_eq!(devices, ["a", "b"]);
 }

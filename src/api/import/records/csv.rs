@@ -2,13 +2,19 @@
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 
-use super::{PROPERTIES, Record, malformed, too_long};
+use engine::limits::TAGS_MAX;
+use engine::tags::TagText;
+
+use super::{COLUMNS, Record, malformed, too_long};
 use crate::api::error::{ApiError, ErrorDetail};
 use crate::api::fields::Fields;
 use crate::api::import::lines::{LINE_BYTES_MAX, Line, TooLong};
 
 /// Parsed fields per record: one more than allowed, to detect a record with too many.
-const FIELDS_MAX: usize = PROPERTIES.len() + 1;
+const FIELDS_MAX: usize = COLUMNS.len() + TAGS_MAX + 1;
+
+/// What the name of a column for a tag begins with; its key follows.
+const TAG_COLUMN: &str = "tag:";
 
 /// A parser of CSV records.
 pub(in crate::api::import) struct Csv {
@@ -20,7 +26,7 @@ pub(in crate::api::import) struct Csv {
     /// The first line of the unfinished record.
     begun_on: Option<u64>,
     /// The column names in the header.
-    columns: Vec<&'static str>,
+    columns: Vec<Box<str>>,
 }
 
 /// What a line adds to a record.
@@ -139,22 +145,28 @@ impl Csv {
     }
 
     /// The column names; an error stops the whole import.
-    fn header(&self) -> Result<Vec<&'static str>, ApiError> {
-        let mut columns: Vec<&'static str> = Vec::new();
+    fn header(&self) -> Result<Vec<Box<str>>, ApiError> {
+        let mut columns: Vec<Box<str>> = Vec::new();
         let mut faults = Vec::new();
         for text in self.texts()? {
-            match PROPERTIES.iter().find(|name| **name == text) {
-                None => {
+            let has = |name: &str| columns.iter().any(|column| **column == *name);
+            match text.strip_prefix(TAG_COLUMN).map(TagText::parse) {
+                None if !COLUMNS.contains(&text) => {
                     let message = "is not a known column";
                     faults.push(ErrorDetail::of("UNKNOWN_PROPERTY", text, message));
                 }
-                Some(name) if columns.contains(name) => {
-                    faults.push(ErrorDetail::of("REPEATED", name, "must be given only once"));
+                Some(Err(why)) => {
+                    let message = format!("the key of the tag {why}");
+                    faults.push(ErrorDetail::of("INVALID_VALUE", text, message));
                 }
-                Some(name) => columns.push(name),
+                None | Some(Ok(_)) if has(text) => {
+                    faults.push(ErrorDetail::of("REPEATED", text, "must be given only once"));
+                }
+                None | Some(Ok(_)) => columns.push(text.into()),
             }
         }
-        if !columns.contains(&"deviceId") && !columns.contains(&"iccid") {
+        let has = |name: &str| columns.iter().any(|column| **column == *name);
+        if !has("deviceId") && !has("iccid") {
             let message = "the header must have a column deviceId or iccid";
             faults.push(ErrorDetail::of("REQUIRED", "deviceId", message));
         }
@@ -172,9 +184,13 @@ impl Csv {
             std::cmp::Ordering::Greater => Err(self.wrong_count("more")),
             // An empty field counts as absent.
             std::cmp::Ordering::Equal => {
-                let columns = self.columns.iter().copied();
-                let given = columns.zip(texts).filter(|(_, text)| !text.is_empty());
-                Ok(Fields::of_texts(given))
+                let columns = self.columns.iter().map(|column| &**column).zip(texts);
+                let given = columns.filter(|(_, text)| !text.is_empty());
+                let (tags, others): (Vec<_>, Vec<_>) =
+                    given.partition(|(column, _)| column.starts_with(TAG_COLUMN));
+                let tags = tags.into_iter();
+                let tags = tags.map(|(column, text)| (&column[TAG_COLUMN.len()..], text));
+                Ok(Fields::of_texts(others.into_iter()).with_texts("tags", tags))
             }
         }
     }

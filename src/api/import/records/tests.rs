@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Format, Record, Records};
+use engine::limits::TAGS_MAX;
+
+use super::{COLUMNS, Format, Record, Records};
 use crate::api::error::ApiError;
 use crate::api::import::lines::Lines;
 
@@ -30,6 +32,20 @@ fn csv_columns_are_in_any_order() {
     check(Format::Csv, text.as_bytes(), &expected);
     let windows = format!("\u{feff}{}\r\n", text.replace('\n', "\r\n"));
     check(Format::Csv, windows.as_bytes(), &expected);
+}
+
+#[test]
+fn csv_has_a_column_for_each_tag() {
+    let text = "tag:site,deviceId,tag:floor\nberlin,a,2\n,b,3\n,c,\n";
+    let expected = [
+        (
+            2,
+            Ok(json!({ "deviceId": "a", "tags": {"site": "berlin", "floor": "2"} })),
+        ),
+        (3, Ok(json!({ "deviceId": "b", "tags": {"floor": "3"} }))),
+        (4, Ok(json!({ "deviceId": "c" }))),
+    ];
+    check(Format::Csv, text.as_bytes(), &expected);
 }
 
 #[test]
@@ -84,7 +100,8 @@ fn a_line_that_is_too_long_is_refused_and_the_next_is_parsed() {
 
 #[test]
 fn every_fault_of_a_header_is_reported_at_once() {
-    let cases: [(&str, &[&str]); 7] = [
+    let many = "a,".repeat(COLUMNS.len() + TAGS_MAX + 1) + "\n";
+    let cases: [(&str, &[&str]); 9] = [
         ("", &["MALFORMED_BODY"]),
         ("\n\n", &["MALFORMED_BODY"]),
         ("\"deviceId", &["MALFORMED_BODY"]),
@@ -94,7 +111,12 @@ fn every_fault_of_a_header_is_reported_at_once() {
             &["UNKNOWN_PROPERTY", "REPEATED"],
         ),
         ("imsi,name\n1,2\n", &["REQUIRED"]),
-        ("a,b,c,d,e,f,g,h,i,j\n", &["MALFORMED_BODY"]),
+        (
+            "deviceId,tag:a,tag:b c,tag:,tag:a\n",
+            &["INVALID_VALUE", "INVALID_VALUE", "REPEATED"],
+        ),
+        ("deviceId,tags\n", &["UNKNOWN_PROPERTY"]),
+        (&many, &["MALFORMED_BODY"]),
     ];
     for (text, codes) in cases {
         let refused = records(Format::Csv, text.as_bytes()).unwrap_err();

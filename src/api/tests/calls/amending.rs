@@ -41,6 +41,28 @@ async fn every_fault_of_an_update_is_reported_at_once() {
 }
 
 #[actix_web::test]
+async fn every_invalid_tag_is_reported() {
+    let (setup, acme) = with_meter().await;
+    let body = json!({"tags": {"a b": "c", "d": "", "e": 1, "f": "x".repeat(65), "g": "ok"}});
+    let refused = setup.patch(METER, &acme.bearer, body).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+    let expected = [
+        ("INVALID_VALUE", "tags.a b"),
+        ("INVALID_VALUE", "tags.d"),
+        ("WRONG_TYPE", "tags.e"),
+        ("INVALID_VALUE", "tags.f"),
+    ];
+    assert_eq!(faults(&refused), expected);
+    let many: serde_json::Map<_, _> = (0..33).map(|it| (format!("k{it}"), json!("v"))).collect();
+    let body = json!({ "tags": many });
+    let refused = setup.patch(METER, &acme.bearer, body.clone()).await;
+    assert_eq!(faults(&refused), [("OUT_OF_RANGE", "tags")]);
+    let refused = setup.post(DEVICES, &acme.bearer, body).await;
+    assert_eq!(faults(&refused), [("OUT_OF_RANGE", "tags")]);
+    assert_eq!(faults(&refused), [("OUT_OF_RANGE", "tags")]);
+}
+
+#[actix_web::test]
 async fn each_identifier_of_another_device_is_reported_and_nothing_changes() {
     let (setup, acme) = with_meter().await;
     let umbrella = setup.customer("umbrella", &["all"]).await;

@@ -7,7 +7,7 @@ use engine::action::Protocol;
 use engine::change::{Batch, Change};
 use engine::device::record::{DeviceRecord, ProtocolsSeen};
 use engine::ids::{CustomerId, DeviceId, DeviceKey};
-use store::conformance::samples::record;
+use store::conformance::samples::{at, record};
 
 use crate::api::tests::test_service::{TestCredentials, TestService};
 
@@ -81,6 +81,78 @@ async fn a_filtered_list_has_as_many_pages_as_its_items_fill() {
 }
 
 #[actix_web::test]
+async fn devices_are_filtered_by_what_they_registered_and_when_they_were_seen() {
+    let (setup, acme) = fleet().await;
+    let seen_at = at(10).iso().to_string();
+    let earlier = at(9).iso().to_string();
+    let cases: [(&str, &[&str]); 11] = [
+        ("tag=site:berlin", &["alpha", "bravo"]),
+        ("tag=site:berlin&tag=floor:2", &["bravo"]),
+        ("tag=site:berlin&registered=true&q=b", &["bravo"]),
+        ("tag=site:paris", &[]),
+        ("version=1.1", &["bravo"]),
+        ("version=1.0", &[]),
+        ("object=3", &["bravo"]),
+        ("object=5&tag=floor:2", &[]),
+        ("firmware=1.4.2", &[]),
+        (&format!("lastSeenBefore={seen_at}"), &[]),
+        (&format!("lastSeenAfter={earlier}"), &["beta", "bravo"]),
+    ];
+    for (query, expected) in cases {
+        assert_eq!(found(&setup, &acme, query).await, expected, "{query}");
+    }
+}
+
+#[actix_web::test]
+async fn a_list_is_read_from_one_cursor_to_the_next() {
+    let (setup, acme) = fleet().await;
+    let mut seen = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let path = format!("{DEVICES}?pageSize=2&lastSeenAfter=1970-01-01T00:00:00{cursor}");
+        let page = setup.get(&path, &acme.bearer).await.json();
+        assert_eq!(page["totalIsExact"], true);
+        let items = page["items"].as_array().unwrap().iter();
+        seen.extend(items.map(|it| it["deviceId"].as_str().unwrap().to_owned()));
+        match page["nextCursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(seen, ["beta", "bravo"]);
+    let page = setup
+        .get(&format!("{DEVICES}?pageSize=1"), &acme.bearer)
+        .await
+        .json();
+    assert_eq!(page["nextCursor"], "alpha");
+    assert_eq!(
+        (&page["total"], &page["pageAmount"]),
+        (&json!(3), &json!(3))
+    );
+    let path = format!("{DEVICES}?pageSize=1&cursor=alpha");
+    let page = setup.get(&path, &acme.bearer).await.json();
+    assert_eq!(page["items"][0]["deviceId"], "beta");
+    assert_eq!(
+        (&page["total"], &page["nextCursor"]),
+        (&json!(2), &json!("beta"))
+    );
+}
+
+#[actix_web::test]
+async fn a_listed_device_has_its_presence_and_its_tags() {
+    let (setup, acme) = fleet().await;
+    let page = setup.get(DEVICES, &acme.bearer).await.json();
+    let items = page["items"].as_array().unwrap();
+    assert_eq!(items[0]["tags"], json!({"site": "berlin"}));
+    assert_eq!(items[0]["presence"], json!({"state": "UNREGISTERED"}));
+    assert_eq!(items[1]["tags"], json!({}));
+    let seen_at = at(10).iso().to_string();
+    assert_eq!(items[2]["presence"]["lastSeen"], json!(seen_at));
+    assert_eq!(items[2]["presence"]["protocol"], "LWM2M");
+    assert_eq!(items[2]["presence"]["address"], "192.0.2.7:5683");
+}
+
+#[actix_web::test]
 async fn every_invalid_filter_is_reported() {
     let (setup, acme) = fleet().await;
     let path = format!("{DEVICES}?q=&registered=yes&protocol=lwm2m&page=0");
@@ -112,9 +184,10 @@ async fn fleet() -> (TestService, TestCredentials) {
         json!({
             "deviceId": "alpha", "iccid": "8901", "imsi": "901401", "msisdn": "491710",
             "endpoint": "urn:imei:35", "name": "Cellar", "ip": "10.0.0.1",
+            "tags": {"site": "berlin"},
         }),
         json!({"deviceId": "beta"}),
-        json!({"deviceId": "bravo", "iccid": "b"}),
+        json!({"deviceId": "bravo", "iccid": "b", "tags": {"site": "berlin", "floor": "2"}}),
     ];
     for body in bodies {
         let made = setup.post(DEVICES, &acme.bearer, body).await;

@@ -106,7 +106,7 @@ pub(in crate::sled) fn at_address(db: &Db, ip: IpAddr) -> Result<DevicesAtAddres
 }
 
 /// The record that a device's actor saved.
-fn record(db: &Db, device: DeviceKey) -> Result<Option<DeviceRecord>, Fault> {
+pub(super) fn record(db: &Db, device: DeviceKey) -> Result<Option<DeviceRecord>, Fault> {
     load(db, &key::device::record(device), read_device)
 }
 

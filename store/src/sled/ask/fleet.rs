@@ -1,85 +1,337 @@
 //! Which devices does a customer have?
 //!
-//! Devices are listed by their ids among those with the same flags. A list over several
-//! combinations of flags merges as many ranges, so its cost grows with what is skipped and shown
-//! and not with what exists; its total is a sum of counts. Devices are searched by name prefix: by
-//! id among the customer's own, by other names among all customers' devices, because those names
-//! are unique service-wide. If more names have the prefix than the customer has devices, its
-//! devices are read instead.
+//! Devices are listed by their ids: by flags, which every device has, and by each of their tags.
+//! A list over several combinations of flags merges as many ranges, so its cost grows with what is
+//! skipped and shown and not with what exists. Of the ranges that include every device that passes
+//! a filter, the smallest is read; what it does not tell is looked up for each of its devices, for
+//! at most [`DEVICES_EXAMINED_MAX`] of them: tags and flags in their indexes, whose rows are in the
+//! same order, and only the rest in the record. Where the range tells everything, the total is a
+//! sum of counts.
+//!
+//! Devices are searched by name prefix: by id among the customer's own, by other names among all
+//! customers' devices, because those names are unique service-wide. If more names have the prefix
+//! than the customer has devices in the range, those are read instead.
+
+mod search;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashSet};
+use std::collections::BinaryHeap;
+use std::ops::Bound;
 
 use engine::change::Counter;
-use engine::ids::{CustomerId, DeviceKey, Imsi, Msisdn};
-use engine::limits::NAMES_SEARCHED_MAX;
-use engine::profile::Profile;
-use engine::query::devices::{DeviceFilter, SearchTooBroad};
-use engine::query::{Page, PageRequest};
+use engine::ids::{DeviceId, DeviceKey};
+use engine::limits::{DEVICES_EXAMINED_MAX, RECORDS_EXAMINED_MAX};
+use engine::query::devices::{
+    DeviceFilter, DevicePage, DevicePageRequest, DeviceTotal, FIRMWARE_VERSION, ListedDevice,
+    SearchTooBroad,
+};
+use engine::tags::Tag;
 use sled::{Db, IVec, Iter};
 
-use super::devices::profile;
-use super::{count, load, rows_of};
+use super::devices::{profile, record};
+use super::{count, load};
 use crate::sled::fault::Fault;
-use crate::sled::key;
-use crate::sled::record::device_flags::{DeviceFlags, read_device_flags};
+use crate::sled::key::{self, Key};
+use crate::sled::record::Unreadable;
+use crate::sled::record::device::{ObjectListCache, read_one_of_many};
+use crate::sled::record::device_flags::DeviceFlags;
 use crate::sled::record::number::read_name_owner;
+use crate::sled::record::value::read_known;
 
 /// A page of the devices of a customer that pass a filter.
 pub(in crate::sled) fn devices_of(
     db: &Db,
     filter: &DeviceFilter,
-    page: PageRequest,
-) -> Result<Page<Profile>, Fault> {
-    let customer = &filter.customer;
-    let mut total = 0;
-    let mut ranges = Vec::new();
-    for flags in wanted(filter) {
-        let counted = count(db, &key::device::counted(customer, flags))?;
-        if counted > 0 {
-            total += counted;
-            ranges.push(Range::of(db, customer, flags, ""));
-        }
+    wanted: &DevicePageRequest,
+) -> Result<Result<DevicePage, SearchTooBroad>, Fault> {
+    let candidates = Candidates::of(db, filter)?;
+    if let Some(prefix) = &filter.name_prefix {
+        return search::devices_named(db, prefix, &candidates, wanted);
     }
-    if *filter == DeviceFilter::all_of(customer.clone()) {
-        total = count(db, &key::counter(&Counter::Devices(customer.clone())))?;
-    }
-    let mut items = Vec::new();
-    if page.skip() < total {
-        for device in page_of_devices(ranges, page)? {
-            items.extend(profile(db, device)?);
-        }
-    }
-    Ok(Page { items, total })
+    let rest = candidates.rest(db)?;
+    let page = match rest.is_nothing() && wanted.after.is_none() {
+        true => counted_page(db, &candidates, wanted)?,
+        false => examined_page(db, &candidates, rest, wanted)?,
+    };
+    Ok(Ok(page))
 }
 
-/// A page of the devices that pass a filter and have a name with a prefix.
-pub(in crate::sled) fn devices_named(
+/// A page of a list whose length is known.
+fn counted_page(
     db: &Db,
-    beginning: &str,
-    filter: &DeviceFilter,
-    page: PageRequest,
-) -> Result<Result<Page<Profile>, SearchTooBroad>, Fault> {
-    let mut own = 0;
-    for flags in wanted(filter) {
-        own += count(db, &key::device::counted(&filter.customer, flags))?;
-    }
-    let own = usize::try_from(own).unwrap_or(usize::MAX);
-    let mut search = Search::of(own.min(NAMES_SEARCHED_MAX));
-    if let Err(broad) = search.look_at_names(db, beginning, filter)? {
-        if own > NAMES_SEARCHED_MAX {
-            return Ok(Err(broad));
+    candidates: &Candidates<'_>,
+    wanted: &DevicePageRequest,
+) -> Result<DevicePage, Fault> {
+    let (skip, total) = (wanted.page.skip(), candidates.total(db)?);
+    let mut chosen = Chosen::default();
+    if skip < total {
+        let mut devices = candidates.devices(db, After::Prefix(""))?;
+        let mut place = 0;
+        while let Some(device) = devices.next()? {
+            place += 1;
+            if place > skip && !chosen.take(device, wanted.page.size) {
+                break;
+            }
         }
-        search = Search::among_own(db, beginning, filter)?;
     }
-    search.page(db, page).map(Ok)
+    chosen.page(db, DeviceTotal::Exactly(total))
+}
+
+/// A page of a list whose devices are examined one by one.
+fn examined_page(
+    db: &Db,
+    candidates: &Candidates<'_>,
+    mut rest: Examination<'_>,
+    wanted: &DevicePageRequest,
+) -> Result<DevicePage, Fault> {
+    let mut devices = candidates.devices(db, After::of(wanted))?;
+    let (mut chosen, mut examined, mut passed) = (Chosen::default(), 0, 0);
+    let mut last = None;
+    while let Some((id, device)) = devices.next()? {
+        if examined == DEVICES_EXAMINED_MAX || rest.records_read == RECORDS_EXAMINED_MAX {
+            chosen.go_on_behind(last);
+            return chosen.page(db, DeviceTotal::AtLeast(passed));
+        }
+        examined += 1;
+        if rest.passes(db, &id, device)? {
+            passed += 1;
+            if passed > wanted.page.skip() {
+                chosen.take((id.clone(), device), wanted.page.size);
+            }
+        }
+        last = Some(id);
+    }
+    chosen.page(db, DeviceTotal::Exactly(passed))
+}
+
+/// The devices on a page.
+#[derive(Default)]
+struct Chosen {
+    devices: Vec<DeviceKey>,
+    /// The id of the last one.
+    last: Option<IVec>,
+    /// Behind this id the list continues.
+    next: Option<IVec>,
+}
+
+impl Chosen {
+    /// Takes a device, and returns whether the page had room for it.
+    fn take(&mut self, (id, device): (IVec, DeviceKey), size: u32) -> bool {
+        if u32::try_from(self.devices.len()).unwrap_or(u32::MAX) >= size {
+            self.next = self.last.clone();
+            return false;
+        }
+        self.devices.push(device);
+        self.last = Some(id);
+        true
+    }
+
+    /// The list continues behind an id, unless it does so earlier.
+    fn go_on_behind(&mut self, id: Option<IVec>) {
+        self.next = self.next.take().or(id);
+    }
+
+    fn page(self, db: &Db, total: DeviceTotal) -> Result<DevicePage, Fault> {
+        let mut items = Vec::with_capacity(self.devices.len());
+        for device in self.devices {
+            if let Some(profile) = profile(db, device)? {
+                let record = record(db, device)?.unwrap_or_default();
+                items.push(ListedDevice { profile, record });
+            }
+        }
+        Ok(DevicePage {
+            items,
+            total,
+            next: self.next.map(|id| device_id(&id)).transpose()?,
+        })
+    }
+}
+
+/// The smallest range that includes all devices that pass a filter.
+struct Candidates<'f> {
+    filter: &'f DeviceFilter,
+    /// The tag that all of them have; none if they are listed by flags.
+    tag: Option<&'f Tag>,
+    count: u64,
+}
+
+impl<'f> Candidates<'f> {
+    fn of(db: &Db, filter: &'f DeviceFilter) -> Result<Self, Fault> {
+        let customer = &filter.customer;
+        let mut smallest = Self {
+            filter,
+            tag: None,
+            count: 0,
+        };
+        for flags in wanted(filter) {
+            smallest.count += count(db, &key::device::counted(customer, flags))?;
+        }
+        for tag in &filter.tags {
+            let count = count(db, &key::device::tagged_counted(customer, tag))?;
+            if smallest.count >= count {
+                let tag = Some(tag);
+                smallest = Self { filter, tag, count };
+            }
+        }
+        Ok(smallest)
+    }
+
+    /// What has to be examined of each.
+    fn rest(&self, db: &Db) -> Result<Examination<'f>, Fault> {
+        let mut rest = Examination::of(db, self.filter)?;
+        match self.tag {
+            Some(known) => rest.tags.retain(|(tag, _)| *tag != known),
+            None => rest.flags = None,
+        }
+        Ok(rest)
+    }
+
+    fn total(&self, db: &Db) -> Result<u64, Fault> {
+        let customer = &self.filter.customer;
+        if *self.filter == DeviceFilter::all_of(customer.clone()) {
+            return count(db, &key::counter(&Counter::Devices(customer.clone())));
+        }
+        Ok(self.count)
+    }
+
+    /// The devices, in the order of their ids.
+    fn devices(&self, db: &Db, after: After<'_>) -> Result<DevicesById, Fault> {
+        let customer = &self.filter.customer;
+        let ranges = match self.tag {
+            Some(tag) => vec![Range::of(db, key::device::tagged(customer, tag), after)],
+            None => {
+                let prefixes = most_common_flags(db, self.filter)?.into_iter();
+                prefixes
+                    .map(|prefix| Range::of(db, prefix, after))
+                    .collect()
+            }
+        };
+        DevicesById::merging(ranges)
+    }
 }
 
 fn wanted(filter: &DeviceFilter) -> impl Iterator<Item = DeviceFlags> {
     DeviceFlags::every().filter(|flags| flags.pass(filter))
 }
 
-/// The devices of a customer with the same flags, in the order of their ids.
+/// What has to be looked up of a device to know whether it passes a filter.
+struct Examination<'f> {
+    filter: &'f DeviceFilter,
+    /// The tags it must have, each with the prefix of its index rows.
+    tags: Vec<(&'f Tag, Key)>,
+    /// The prefixes of the index rows by flags of which it must have one, the most common first;
+    /// none if any will do.
+    flags: Option<Vec<Key>>,
+    /// Whether its record tells more.
+    record: bool,
+    records_read: u32,
+    objects: ObjectListCache,
+}
+
+impl<'f> Examination<'f> {
+    /// Everything that a filter is about, apart from the customer and a prefix.
+    fn of(db: &Db, filter: &'f DeviceFilter) -> Result<Self, Fault> {
+        let customer = &filter.customer;
+        let tags = filter.tags.iter();
+        let is_by_flags = filter.registered.is_some() || filter.protocols_seen.is_some();
+        Ok(Self {
+            filter,
+            tags: tags
+                .map(|tag| (tag, key::device::tagged(customer, tag)))
+                .collect(),
+            flags: is_by_flags
+                .then(|| most_common_flags(db, filter))
+                .transpose()?,
+            record: filter.version.is_some()
+                || filter.object.is_some()
+                || filter.last_seen_before.is_some()
+                || filter.last_seen_after.is_some(),
+            records_read: 0,
+            objects: ObjectListCache::default(),
+        })
+    }
+
+    fn is_nothing(&self) -> bool {
+        let is_by_index = !self.tags.is_empty() || self.flags.is_some();
+        !is_by_index && !self.record && self.filter.firmware.is_none()
+    }
+
+    fn passes(&mut self, db: &Db, id: &[u8], device: DeviceKey) -> Result<bool, Fault> {
+        for (_, tagged) in &self.tags {
+            if !is_listed(db, tagged, id)? {
+                return Ok(false);
+            }
+        }
+        if let Some(flags) = &self.flags {
+            let mut is_any = false;
+            for listed in flags {
+                is_any = is_any || is_listed(db, listed, id)?;
+            }
+            if !is_any {
+                return Ok(false);
+            }
+        }
+        if !self.record && self.filter.firmware.is_none() {
+            return Ok(true);
+        }
+        self.records_read += 1;
+        Ok(self.has_wanted_record(db, device)? && self.has_wanted_firmware(db, device)?)
+    }
+
+    fn has_wanted_record(&mut self, db: &Db, device: DeviceKey) -> Result<bool, Fault> {
+        if !self.record {
+            return Ok(true);
+        }
+        let read = |value: &[u8]| read_one_of_many(value, &mut self.objects);
+        let record = load(db, &key::device::record(device), read)?;
+        Ok(self.filter.wants_record(&record.unwrap_or_default()))
+    }
+
+    fn has_wanted_firmware(&self, db: &Db, device: DeviceKey) -> Result<bool, Fault> {
+        if self.filter.firmware.is_none() {
+            return Ok(true);
+        }
+        let read = |value: &[u8]| read_known(FIRMWARE_VERSION, value);
+        let known = load(db, &key::event::value(device, FIRMWARE_VERSION), read)?;
+        let version = known.map(|known| known.value);
+        Ok(self.filter.wants_firmware(version.as_ref()))
+    }
+}
+
+/// The prefixes of the index rows by the flags that pass a filter, the most common first.
+fn most_common_flags(db: &Db, filter: &DeviceFilter) -> Result<Vec<Key>, Fault> {
+    let customer = &filter.customer;
+    let mut counted = Vec::new();
+    for flags in wanted(filter) {
+        let count = count(db, &key::device::counted(customer, flags))?;
+        if count > 0 {
+            counted.push((count, key::device::devices_of(customer, flags)));
+        }
+    }
+    counted.sort_by_key(|(count, _)| Reverse(*count));
+    Ok(counted.into_iter().map(|(_, prefix)| prefix).collect())
+}
+
+fn is_listed(db: &Db, prefix: &[u8], id: &[u8]) -> Result<bool, Fault> {
+    Ok(db.contains_key(key::append(prefix.to_vec(), id))?)
+}
+
+/// Where in the order of device ids a range begins.
+#[derive(Clone, Copy)]
+enum After<'a> {
+    /// It has only the ids with a prefix.
+    Prefix(&'a str),
+    /// It has only the ids behind this one.
+    Id(&'a DeviceId),
+}
+
+impl<'a> After<'a> {
+    fn of(wanted: &'a DevicePageRequest) -> Self {
+        wanted.after.as_ref().map_or(Self::Prefix(""), Self::Id)
+    }
+}
+
+/// Some devices of a customer, in the order of their ids.
 struct Range {
     rows: Iter,
     /// The length of a key before the id.
@@ -87,13 +339,24 @@ struct Range {
 }
 
 impl Range {
-    fn of(db: &Db, customer: &CustomerId, flags: DeviceFlags, beginning: &str) -> Self {
-        let devices = key::device::devices_of(customer, flags);
+    fn of(db: &Db, devices: Key, after: After<'_>) -> Self {
         let before_id = devices.len();
-        Self {
-            rows: rows_of(db, &key::append(devices, beginning.as_bytes())),
-            before_id,
-        }
+        let end = key::behind(devices.clone());
+        let rows = match after {
+            After::Prefix(prefix) => {
+                let first = key::append(devices, prefix.as_bytes());
+                super::rows_of(db, &first)
+            }
+            After::Id(id) => {
+                let last = key::append(devices, id.as_str().as_bytes());
+                let bounds = (
+                    Bound::Excluded(last.as_slice()),
+                    Bound::Excluded(end.as_slice()),
+                );
+                db.range::<&[u8], _>(bounds)
+            }
+        };
+        Self { rows, before_id }
     }
 
     /// The id of the next device, and its key.
@@ -107,154 +370,47 @@ impl Range {
     }
 }
 
-/// Merges ranges, the smallest id first, and cuts a page out. A device that changes while the list
-/// is read may be found twice and is shown once.
-fn page_of_devices(mut ranges: Vec<Range>, page: PageRequest) -> Result<Vec<DeviceKey>, Fault> {
-    let mut heads = BinaryHeap::new();
-    for (number, range) in ranges.iter_mut().enumerate() {
-        heads.extend(range.next()?.map(|head| (Reverse(head), number)));
-    }
-    let mut skip = page.skip();
-    let mut last = None;
-    let mut devices = Vec::new();
-    while let Some((Reverse((id, owner)), number)) = heads.pop() {
-        if let Some(range) = ranges.get_mut(number) {
+/// Merges ranges, the smallest id first. A device that changes while the list is read may be found
+/// twice and is given once.
+struct DevicesById {
+    ranges: Vec<Range>,
+    heads: BinaryHeap<(Reverse<(IVec, IVec)>, usize)>,
+    last: Option<IVec>,
+}
+
+impl DevicesById {
+    fn merging(mut ranges: Vec<Range>) -> Result<Self, Fault> {
+        let mut heads = BinaryHeap::new();
+        for (number, range) in ranges.iter_mut().enumerate() {
             heads.extend(range.next()?.map(|head| (Reverse(head), number)));
         }
-        if last.as_ref() == Some(&id) {
-            continue;
-        }
-        last = Some(id);
-        if skip > 0 {
-            skip -= 1;
-            continue;
-        }
-        devices.push(read_name_owner(&owner)?);
-        if u32::try_from(devices.len()).unwrap_or(u32::MAX) >= page.size {
-            break;
-        }
-    }
-    Ok(devices)
-}
-
-/// A search in progress.
-struct Search {
-    /// The devices found, by their ids.
-    device_by_id: BTreeMap<IVec, DeviceKey>,
-    /// The devices already looked at: by default all names of a device are the same.
-    seen: HashSet<DeviceKey>,
-    names_left: usize,
-}
-
-impl Search {
-    /// A search that looks at a bounded number of names.
-    fn of(names_max: usize) -> Self {
-        Self {
-            device_by_id: BTreeMap::new(),
-            seen: HashSet::new(),
-            names_left: names_max,
-        }
+        let last = None;
+        Ok(Self {
+            ranges,
+            heads,
+            last,
+        })
     }
 
-    /// The devices found by looking at every device of the customer that passes the filter.
-    fn among_own(db: &Db, beginning: &str, filter: &DeviceFilter) -> Result<Self, Fault> {
-        let mut search = Self::of(0);
-        for flags in wanted(filter) {
-            let mut range = Range::of(db, &filter.customer, flags, "");
-            while let Some((id, owner)) = range.next()? {
-                let device = read_name_owner(&owner)?;
-                if profile(db, device)?.is_some_and(|it| has_name(&it, beginning)) {
-                    search.find(device, id);
-                }
+    /// The id of the next device, and the device.
+    fn next(&mut self) -> Result<Option<(IVec, DeviceKey)>, Fault> {
+        while let Some((Reverse((id, owner)), number)) = self.heads.pop() {
+            if let Some(range) = self.ranges.get_mut(number) {
+                self.heads
+                    .extend(range.next()?.map(|head| (Reverse(head), number)));
             }
-        }
-        Ok(search)
-    }
-
-    /// Looks at every name with the prefix, the customer's own ids first, unless there are too
-    /// many.
-    fn look_at_names(
-        &mut self,
-        db: &Db,
-        beginning: &str,
-        filter: &DeviceFilter,
-    ) -> Result<Result<(), SearchTooBroad>, Fault> {
-        for flags in wanted(filter) {
-            let mut range = Range::of(db, &filter.customer, flags, beginning);
-            while let Some((id, owner)) = range.next()? {
-                if let Err(broad) = self.count_one() {
-                    return Ok(Err(broad));
-                }
-                self.find(read_name_owner(&owner)?, id);
+            if self.last.as_ref() == Some(&id) {
+                continue;
             }
+            self.last = Some(id.clone());
+            return Ok(Some((id, read_name_owner(&owner)?)));
         }
-        for names in key::device::names_beginning(beginning) {
-            for owner in rows_of(db, &names).values() {
-                if let Err(broad) = self.count_one() {
-                    return Ok(Err(broad));
-                }
-                self.look_at(db, read_name_owner(&owner?)?, filter)?;
-            }
-        }
-        Ok(Ok(()))
-    }
-
-    /// Counts one more name, unless there are too many.
-    fn count_one(&mut self) -> Result<(), SearchTooBroad> {
-        self.names_left = self.names_left.checked_sub(1).ok_or(SearchTooBroad)?;
-        Ok(())
-    }
-
-    fn find(&mut self, device: DeviceKey, id: IVec) {
-        self.seen.insert(device);
-        self.device_by_id.insert(id, device);
-    }
-
-    /// Adds a device to the results if it passes the filter.
-    fn look_at(&mut self, db: &Db, device: DeviceKey, filter: &DeviceFilter) -> Result<(), Fault> {
-        if !self.seen.insert(device) {
-            return Ok(());
-        }
-        let Some(profile) = profile(db, device)? else {
-            return Ok(());
-        };
-        if profile.customer == filter.customer && flags_of(db, device)?.pass(filter) {
-            let id = IVec::from(profile.device.as_str());
-            self.device_by_id.insert(id, device);
-        }
-        Ok(())
-    }
-
-    fn page(self, db: &Db, page: PageRequest) -> Result<Page<Profile>, Fault> {
-        let total = u64::try_from(self.device_by_id.len()).expect("a bounded count");
-        let skip = usize::try_from(page.skip()).unwrap_or(usize::MAX);
-        let size = usize::try_from(page.size).unwrap_or(usize::MAX);
-        let mut items = Vec::new();
-        for device in self.device_by_id.into_values().skip(skip).take(size) {
-            items.extend(profile(db, device)?);
-        }
-        Ok(Page { items, total })
+        Ok(None)
     }
 }
 
-fn flags_of(db: &Db, device: DeviceKey) -> Result<DeviceFlags, Fault> {
-    let flags = load(db, &key::device::record(device), read_device_flags)?;
-    Ok(flags.unwrap_or_default())
-}
-
-/// Whether a device has a name with a prefix.
-fn has_name(profile: &Profile, beginning: &str) -> bool {
-    let Profile {
-        device,
-        iccid,
-        imsi,
-        msisdn,
-        endpoint,
-        ..
-    } = profile;
-    let names = [device.as_str(), iccid.as_str(), endpoint.as_str()];
-    let imsi = imsi.as_ref().map(Imsi::as_str);
-    let msisdn = msisdn.as_ref().map(Msisdn::as_str);
-    let mut names = names.into_iter().chain(imsi).chain(msisdn);
-    names.any(|name| name.starts_with(beginning))
+fn device_id(bytes: &[u8]) -> Result<DeviceId, Fault> {
+    let text = std::str::from_utf8(bytes).ok();
+    let id = text.and_then(|text| DeviceId::parse(text).ok());
+    Ok(id.ok_or(Unreadable::Damaged("a device id in a list"))?)
 }

@@ -9,7 +9,7 @@ use crate::sled::key::{self, Table};
 use crate::sled::record::number::read_count;
 use crate::sled::record::outbox::read_tally;
 
-/// Checks the counts of customers, devices, requests, last values and dead letters.
+/// Checks the counts of customers, devices, requests, last values, jobs and dead letters.
 pub(super) fn check(tree: &Tree, findings: &mut Findings) -> Result<(), Fault> {
     for counted in counted::all() {
         check_groups(tree, &counted, findings)?;

@@ -16,13 +16,14 @@ use crate::sled::record::{self, Unreadable, number};
 
 /// The tables whose rows are all derived from records, so that none is left without one. Counts are
 /// derived from several.
-pub(super) const TABLES: [Table; 22] = [
+pub(super) const TABLES: [Table; 25] = [
     Table::ClientOfCustomer,
     Table::TokenOfClient,
     Table::TokenByExpiry,
     Table::Name,
     Table::Address,
     Table::DeviceOfCustomer,
+    Table::DeviceOfTag,
     Table::Record,
     Table::Pending,
     Table::ActionOfCustomer,
@@ -39,6 +40,8 @@ pub(super) const TABLES: [Table; 22] = [
     Table::DestinationOfCustomer,
     Table::Tally,
     Table::DeadByAge,
+    Table::JobOfCustomer,
+    Table::RunningJob,
 ];
 
 /// What is known of a derived row.
@@ -114,9 +117,14 @@ impl<'t> Derivation<'t> {
                 return Ok(vec![(text, Expected::Perhaps)]);
             }
             Table::Destination => return of_destination(value),
+            Table::Job => return self.of_job(key, value),
             Table::Dead => return of_dead(key, value),
             Table::Format | Table::Epoch => return none(number::read_epoch(value)),
-            Table::Counter | Table::ValuesCounted | Table::DevicesCounted => {
+            Table::Counter
+            | Table::ValuesCounted
+            | Table::DevicesCounted
+            | Table::DevicesOfTagCounted
+            | Table::JobsCounted => {
                 return none(number::read_count(value));
             }
             Table::Record => return none(record::device::read_device(value)),
@@ -141,6 +149,8 @@ impl<'t> Derivation<'t> {
             Table::HeadPage => return none(record::heads::read_page(value)),
             Table::HeadCheckpoint => return none(record::heads::read_checkpoint(value)),
             Table::LastGroup => return none(record::group::read_group(value)),
+            Table::JobRequest => return none(record::job::read_job_request(value)),
+            Table::JobPart => return none(record::job::read_job_part(value)),
             // Blocks are read with their neighbours, pieces with their value, and the others are
             // compared with what they are derived from.
             Table::EventBlock
@@ -150,6 +160,7 @@ impl<'t> Derivation<'t> {
             | Table::TokenByExpiry
             | Table::Name
             | Table::DeviceOfCustomer
+            | Table::DeviceOfTag
             | Table::Pending
             | Table::ActionOfCustomer
             | Table::ActionOfDevice
@@ -162,7 +173,10 @@ impl<'t> Derivation<'t> {
             | Table::DestinationOfCustomer
             | Table::DeadByAge
             | Table::RemovedDestination
-            | Table::Address => return Ok(Vec::new()),
+            | Table::Address
+            | Table::JobOfCustomer
+            | Table::RunningJob
+            | Table::RemovedJob => return Ok(Vec::new()),
         };
         self.applied(vec![change], key)
     }
@@ -183,6 +197,16 @@ impl<'t> Derivation<'t> {
         let mut derived = self.applied(changes, key)?;
         derived.retain(|(key, _)| **key != *state);
         derived.push((state.into(), Expected::Perhaps));
+        Ok(derived)
+    }
+
+    /// A job has its request and its parts as long as it is there.
+    fn of_job(&mut self, key: &[u8], value: &[u8]) -> Result<Derived, Fault> {
+        let job = record::job::read_job(value)?;
+        let mut contents = vec![key::job::request(job.id)];
+        contents.extend((0..job.parts()).map(|part| key::job::part(job.id, part)));
+        let mut derived = self.applied(vec![Change::PutJob(Box::new(job))], key)?;
+        derived.extend(contents.into_iter().map(|row| (row.into(), Expected::Any)));
         Ok(derived)
     }
 
@@ -226,6 +250,8 @@ fn is_count_or_piece(key: &[u8]) -> bool {
                 | Table::EntryCount
                 | Table::DeviceInLog
                 | Table::DevicesCounted
+                | Table::DevicesOfTagCounted
+                | Table::JobsCounted
                 | Table::Piece
         )
     )

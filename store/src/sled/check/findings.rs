@@ -170,6 +170,15 @@ pub(super) fn noun(table: Table) -> &'static str {
         Table::HeadCheckpoint => "checkpoints of newest events",
         Table::RemovedEvents => "marks of removed events",
         Table::LastGroup => "numbers of the last group",
+        Table::DeviceOfTag => "rows of devices by tag",
+        Table::DevicesOfTagCounted => "counts of devices by tag",
+        Table::Job => "jobs",
+        Table::JobRequest => "requests of jobs",
+        Table::JobPart => "parts of jobs",
+        Table::JobOfCustomer => "rows of jobs by customer",
+        Table::JobsCounted => "counts of jobs",
+        Table::RunningJob => "rows of running jobs",
+        Table::RemovedJob => "marks of removed jobs",
     }
 }
 

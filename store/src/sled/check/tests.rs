@@ -6,12 +6,15 @@ use std::path::Path;
 use engine::admin_log::payload::EntryPayload;
 use engine::change::Change;
 use engine::delivery::backlog::Sequence;
+use engine::directory::job::removal_of;
+use engine::limits::JOB_PART_DEVICES;
 use engine::profile::Profile;
 use engine::setting::{Setting, SettingName, SettingState};
 use sled::Db;
 
 use super::*;
 use crate::conformance::idempotency::{once, record_of};
+use crate::conformance::jobs::made;
 use crate::conformance::samples::{
     acme, at, batch, client, customer, device, entry, event, forgotten, token,
 };
@@ -33,7 +36,7 @@ enum Damage {
 use Damage::{Overwritten, Removed};
 
 /// What happens to the first row of a table, and what is found.
-const DAMAGED: [(Table, Damage, &str, Problem); 39] = [
+const DAMAGED: [(Table, Damage, &str, Problem); 48] = [
     (Table::Format, Overwritten, "", Problem::Unreadable),
     (
         Table::Customer,
@@ -97,6 +100,18 @@ const DAMAGED: [(Table, Damage, &str, Problem); 39] = [
         Removed,
         "rows of the list of devices",
         Problem::Missing,
+    ),
+    (
+        Table::DeviceOfTag,
+        Removed,
+        "rows of devices by tag",
+        Problem::Missing,
+    ),
+    (
+        Table::DevicesOfTagCounted,
+        Removed,
+        "counts of devices by tag",
+        Problem::Different,
     ),
     (
         Table::Record,
@@ -223,6 +238,43 @@ const DAMAGED: [(Table, Damage, &str, Problem); 39] = [
         "blocks of events",
         Problem::Unreadable,
     ),
+    (
+        Table::Job,
+        Removed,
+        "rows of jobs by customer",
+        Problem::Surplus,
+    ),
+    (
+        Table::JobRequest,
+        Removed,
+        "requests of jobs",
+        Problem::Missing,
+    ),
+    (Table::JobPart, Removed, "parts of jobs", Problem::Missing),
+    (
+        Table::JobPart,
+        Overwritten,
+        "parts of jobs",
+        Problem::Unreadable,
+    ),
+    (
+        Table::JobOfCustomer,
+        Removed,
+        "rows of jobs by customer",
+        Problem::Missing,
+    ),
+    (
+        Table::JobsCounted,
+        Removed,
+        "counts of jobs",
+        Problem::Different,
+    ),
+    (
+        Table::RunningJob,
+        Removed,
+        "rows of running jobs",
+        Problem::Missing,
+    ),
 ];
 
 const COUNTS: &str = "counts of customers, devices and requests";
@@ -255,6 +307,30 @@ fn a_sound_store_has_no_findings() {
         [],
         "before the rest of a customer is removed"
     );
+}
+
+#[test]
+fn jobs_that_are_removed_bit_by_bit_have_no_findings() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SledStore::open(Options::at(home.path())).unwrap();
+    for (second, devices) in (10..).zip([0, 0, 0, 300, 300, 300]) {
+        made(&store, &acme(), second, devices);
+    }
+    let removed = made(&store, &acme(), 90, 300);
+    commit(&store, removal_of(&[removed]));
+    drop(store);
+    let old = Retention {
+        jobs_before: at(20),
+        ..Retention::NOTHING
+    };
+    loop {
+        assert_eq!(found(home.path()), []);
+        let store = SledStore::open(Options::at(home.path())).unwrap();
+        if !wait(store.sweep(old, 1)).unwrap().more {
+            break;
+        }
+    }
+    assert_eq!(found(home.path()), []);
 }
 
 #[test]
@@ -445,6 +521,7 @@ fn filled(home: &Path) -> SledStore {
         Change::AppendEntry(Box::new(unreadable)),
     ];
     commit(&store, batch(changes));
+    made(&store, &acme(), 40, JOB_PART_DEVICES + 1);
     store
 }
 

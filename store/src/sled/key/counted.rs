@@ -18,7 +18,7 @@ pub(crate) struct CountedRows {
 pub(crate) type Group = fn(&[u8]) -> Option<&[u8]>;
 
 /// Every kind of count of which each row is one more.
-pub(crate) fn all() -> [CountedRows; 5] {
+pub(crate) fn all() -> [CountedRows; 7] {
     let counts = |kind| Builder::of(Table::Counter).byte(kind).end();
     let all = [
         (counts(1), Table::ActionOfCustomer, customer_and_2 as Group),
@@ -28,6 +28,12 @@ pub(crate) fn all() -> [CountedRows; 5] {
         (Table::ValuesCounted.prefix(), Table::Value, |rest| {
             rest.get(..16)
         }),
+        (
+            Table::DevicesOfTagCounted.prefix(),
+            Table::DeviceOfTag,
+            customer_and_tag,
+        ),
+        (Table::JobsCounted.prefix(), Table::JobOfCustomer, customer),
     ];
     all.map(|(counts, table, group)| CountedRows {
         counts,
@@ -52,15 +58,23 @@ fn customer_and_2(rest: &[u8]) -> Option<&[u8]> {
     rest.get(..customer(rest)?.len() + 2)
 }
 
+/// The customer, and the key and the value of a tag, each with the byte that ends it.
+fn customer_and_tag(rest: &[u8]) -> Option<&[u8]> {
+    let mut ends = rest.iter().enumerate().filter(|(_, byte)| **byte == 0);
+    let (last, _) = ends.nth(2)?;
+    rest.get(..=last)
+}
+
 #[cfg(test)]
 mod tests {
     use engine::Path;
     use engine::action::{Protocol, Status};
     use engine::change::Counter;
-    use engine::ids::{ActionId, CustomerId, DeviceId, DeviceKey};
+    use engine::ids::{ActionId, CustomerId, DeviceId, DeviceKey, JobId};
+    use engine::tags::Tag;
 
     use super::*;
-    use crate::sled::key::{action, counter, device, event};
+    use crate::sled::key::{action, counter, device, event, job};
     use crate::sled::record::device_flags::DeviceFlags;
 
     #[test]
@@ -79,6 +93,7 @@ mod tests {
             protocol,
             status,
         };
+        let tag = Tag::parse("site:berlin").unwrap();
         let flags = DeviceFlags::every().last().unwrap();
         let listed = device::device_of(&customer, flags, &DeviceId::parse("meter").unwrap());
         let pairs = [
@@ -95,6 +110,14 @@ mod tests {
             (
                 event::value(key, Path::resource(1, 2, 3)),
                 event::values_counted(key),
+            ),
+            (
+                device::tagged_device(&customer, &tag, &DeviceId::parse("meter").unwrap()),
+                device::tagged_counted(&customer, &tag),
+            ),
+            (
+                job::of_customer(&customer, JobId::from_bytes([7; 16])),
+                job::counted(&customer),
             ),
         ];
         for (counted, (row, count)) in all().into_iter().zip(pairs) {

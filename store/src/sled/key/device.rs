@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use engine::ids::{CustomerId, DeviceId, DeviceKey};
+use engine::tags::Tag;
 
 use super::{Builder, Key, Table, append};
 use crate::sled::record::device_flags::DeviceFlags;
@@ -32,6 +33,29 @@ pub(crate) fn devices_of(customer: &CustomerId, flags: DeviceFlags) -> Key {
     Builder::of(Table::DeviceOfCustomer)
         .text(customer.as_str())
         .byte(flags.code())
+        .end()
+}
+
+/// Index: a device of a customer that has a tag.
+pub(crate) fn tagged_device(customer: &CustomerId, tag: &Tag, device: &DeviceId) -> Key {
+    append(tagged(customer, tag), device.as_str().as_bytes())
+}
+
+/// The prefix of the keys of a customer's devices that have a tag.
+pub(crate) fn tagged(customer: &CustomerId, tag: &Tag) -> Key {
+    Builder::of(Table::DeviceOfTag)
+        .text(customer.as_str())
+        .text(tag.key.as_str())
+        .text(tag.value.as_str())
+        .end()
+}
+
+/// How many devices of a customer have a tag; the store maintains this count itself.
+pub(crate) fn tagged_counted(customer: &CustomerId, tag: &Tag) -> Key {
+    Builder::of(Table::DevicesOfTagCounted)
+        .text(customer.as_str())
+        .text(tag.key.as_str())
+        .text(tag.value.as_str())
         .end()
 }
 

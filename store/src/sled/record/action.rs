@@ -60,7 +60,7 @@ struct ActionV1<'a> {
 }
 
 #[derive(Decode, Encode)]
-enum RequestV1<'a> {
+pub(super) enum RequestV1<'a> {
     #[n(0)]
     #[cbor(array)]
     Lwm2m {
@@ -95,7 +95,7 @@ enum RequestV1<'a> {
 
 #[derive(Decode, Encode)]
 #[cbor(array)]
-struct ContentV1<'a> {
+pub(super) struct ContentV1<'a> {
     #[n(0)]
     form: u8,
     #[b(1)]
@@ -185,7 +185,7 @@ fn part_status(value: &[u8]) -> Result<(Status, &[u8]), Unreadable> {
     Ok((code::status(*status)?, bytes))
 }
 
-fn request_record(request: &Request) -> RequestV1<'_> {
+pub(super) fn request_record(request: &Request) -> RequestV1<'_> {
     match request {
         Request::Lwm2m(request) => RequestV1::Lwm2m {
             operation: code::of_operation(request.operation),
@@ -205,7 +205,7 @@ fn request_record(request: &Request) -> RequestV1<'_> {
     }
 }
 
-fn read_request(record: RequestV1<'_>) -> Result<Request, Unreadable> {
+pub(super) fn read_request(record: RequestV1<'_>) -> Result<Request, Unreadable> {
     match record {
         RequestV1::Lwm2m {
             operation,

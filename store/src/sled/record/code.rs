@@ -6,8 +6,10 @@ use engine::admin_log::entry::{Category, Subject};
 use engine::delivery::destination::{DestinationState, JsonPayload, Replay};
 use engine::device::record::{Logged, ObservationState};
 use engine::event::{EventType, Lifecycle, PayloadKept};
+use engine::job::JobState;
 use engine::peer::Transport;
 use engine::setting::{SettingName, SettingState};
+use engine::supervision::Unserved;
 
 use super::Unreadable;
 
@@ -76,6 +78,8 @@ codes!(of_protocol, protocol, Protocol { Udp = 1, Coap = 2, Lwm2m = 3 });
 codes!(of_payload_type, payload_type, PayloadType { Text = 1, Base64 = 2 });
 codes!(of_subject, subject, Subject { Device = 1, Lifecycle = 2, Integration = 3, General = 4 });
 codes!(of_category, category, Category { Error = 1, Info = 2 });
+codes!(of_job_state, job_state, JobState { Running = 1, Done = 2, Cancelled = 3 });
+codes!(of_unserved, unserved, Unserved { Unknown = 1, Busy = 2, Failed = 3 });
 codes!(of_setting, setting, SettingName { Lwm2mPassiveReporting = 1 });
 codes!(of_setting_state, setting_state, SettingState { Enabled = 1, Disabled = 2 });
 codes!(of_destination_state, destination_state, DestinationState {

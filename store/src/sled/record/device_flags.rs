@@ -168,9 +168,9 @@ mod tests {
         let both = DeviceFlags::from_fields(true, lwm2m | bit_of(Protocol::Udp));
         let passing = |registered, heard_over| {
             let filter = DeviceFilter {
-                customer: CustomerId::parse("acme").unwrap(),
                 registered,
                 protocols_seen: heard_over,
+                ..DeviceFilter::all_of(CustomerId::parse("acme").unwrap())
             };
             [DeviceFlags::NONE, seen, both].map(|flags| flags.pass(&filter))
         };

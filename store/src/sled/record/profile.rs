@@ -6,6 +6,7 @@ use engine::ids::{DeviceId, Endpoint, Iccid, Imsi, Msisdn};
 use engine::moment::Timestamp;
 use engine::profile::{Profile, Psk};
 use engine::sealed::Sealed;
+use engine::tags::{Tag, TagText, Tags};
 use minicbor::{Decode, Encode};
 
 use super::customer::customer_id;
@@ -38,6 +39,18 @@ struct ProfileV1<'a> {
     psk: Option<PskV1<'a>>,
     #[n(10)]
     created_at_ms: i64,
+    /// Absent unless the device has any.
+    #[b(11)]
+    tags: Option<Vec<TagV1<'a>>>,
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct TagV1<'a> {
+    #[b(0)]
+    key: &'a str,
+    #[b(1)]
+    value: &'a str,
 }
 
 #[derive(Decode, Encode)]
@@ -66,6 +79,8 @@ pub(crate) fn write_profile(profile: &Profile) -> Vec<u8> {
             sealed_key: psk.key.as_bytes(),
         }),
         created_at_ms: profile.created_at.as_ms(),
+        tags: (!profile.tags.is_empty())
+            .then(|| profile.tags.as_slice().iter().map(tag_record).collect()),
     };
     write(VERSION, &record)
 }
@@ -88,7 +103,23 @@ pub(crate) fn read_profile(value: &[u8]) -> Result<Profile, Unreadable> {
             key: Sealed::from_bytes(psk.sealed_key.into()),
         }),
         created_at: Timestamp::from_ms(record.created_at_ms),
+        tags: read_tags(record.tags.unwrap_or_default())?,
     })
+}
+
+fn tag_record(tag: &Tag) -> TagV1<'_> {
+    let (key, value) = (tag.key.as_str(), tag.value.as_str());
+    TagV1 { key, value }
+}
+
+fn read_tags(records: Vec<TagV1<'_>>) -> Result<Tags, Unreadable> {
+    let text = |text| TagText::parse(text).map_err(damaged("no tag"));
+    let tags = records.into_iter().map(|record| {
+        let (key, value) = (text(record.key)?, text(record.value)?);
+        Ok(Tag { key, value })
+    });
+    let tags = tags.collect::<Result<Vec<_>, _>>()?;
+    Tags::of(tags).map_err(damaged("too many tags"))
 }
 
 /// Reads the id of a device.
@@ -108,4 +139,34 @@ pub(super) fn imsi(text: &str) -> Result<Imsi, Unreadable> {
 
 fn msisdn(text: &str) -> Result<Msisdn, Unreadable> {
     Msisdn::parse(text).map_err(damaged("no MSISDN"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::samples::{acme, device};
+
+    #[test]
+    fn a_profile_is_read_as_it_was_written_with_tags_and_without() {
+        let tagged = device(&acme(), 1);
+        let plain = Profile {
+            tags: Tags::default(),
+            ..tagged.clone()
+        };
+        for profile in [tagged, plain] {
+            assert_eq!(read_profile(&write_profile(&profile)), Ok(profile));
+        }
+    }
+
+    /// An expectation compares bytes, so a profile that was stored before there were tags must be
+    /// written as it was.
+    #[test]
+    fn a_profile_without_tags_has_the_fields_from_before_there_were_tags() {
+        const ARRAY_OF_11: u8 = 0x80 + 11;
+        let plain = Profile {
+            tags: Tags::default(),
+            ..device(&acme(), 1)
+        };
+        assert_eq!(write_profile(&plain).get(1), Some(&ARRAY_OF_11));
+    }
 }

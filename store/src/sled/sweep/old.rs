@@ -2,7 +2,7 @@
 
 use engine::action::Action;
 use engine::admin_log::entry::Entry;
-use engine::ids::ActionId;
+use engine::ids::{ActionId, JobId};
 
 use super::SweepTargets;
 use super::budget::{RemovedRows, SweepBudget};
@@ -10,7 +10,8 @@ use crate::sled::apply::{ActionIndexEntry, remove_action, remove_updates};
 use crate::sled::counting::CountedEntry;
 use crate::sled::destinations::{count_out_dead, remove_dead};
 use crate::sled::fault::Fault;
-use crate::sled::key;
+use crate::sled::jobs::unlist;
+use crate::sled::key::{self, Key};
 use crate::sled::kv;
 use crate::sled::overlay::Overlay;
 use crate::sled::record::{self, Unreadable};
@@ -104,6 +105,53 @@ pub(super) fn dead_letters(
         rows.remove(by_age);
         Ok(())
     })
+}
+
+/// Removes jobs, also one that is still running.
+pub(super) fn jobs(
+    due: &mut SweepTargets<'_>,
+    room: SweepBudget,
+    rows: &mut Overlay<'_>,
+) -> Result<RemovedRows, Fault> {
+    let first = key::job::jobs();
+    let end = key::ids_from(first.clone(), due.retention.jobs_before);
+    room.clear(&first, &end, rows, |job, rows| {
+        let id = key::last_id(&job).ok_or(Unreadable::Damaged("the key of a job"))?;
+        unlist(JobId::from_bytes(id), rows)
+    })
+}
+
+/// Removes the requests of jobs that were never created.
+pub(super) fn job_requests(
+    due: &mut SweepTargets<'_>,
+    room: SweepBudget,
+    rows: &mut Overlay<'_>,
+) -> Result<RemovedRows, Fault> {
+    job_rows(key::job::requests(), due, room, rows)
+}
+
+/// Removes the parts of jobs, also those that were never created.
+pub(super) fn job_parts(
+    due: &mut SweepTargets<'_>,
+    room: SweepBudget,
+    rows: &mut Overlay<'_>,
+) -> Result<RemovedRows, Fault> {
+    job_rows(key::job::parts(), due, room, rows)
+}
+
+/// A job that is still there keeps its rows, however many of those of other jobs are due.
+fn job_rows(
+    first: Key,
+    due: &SweepTargets<'_>,
+    room: SweepBudget,
+    rows: &mut Overlay<'_>,
+) -> Result<RemovedRows, Fault> {
+    let mut end = key::ids_from(first.clone(), due.retention.jobs_before);
+    if let Some(oldest) = rows.keys(&key::job::jobs(), 1)?.first() {
+        let id = key::rest_of(oldest, &key::job::jobs());
+        end = end.min(key::append(first.clone(), id));
+    }
+    room.clear(&first, &end, rows, |row, rows| rows.erase(row).map(drop))
 }
 
 /// Removes an entry with its index rows, and counts it out.

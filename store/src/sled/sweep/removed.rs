@@ -1,4 +1,4 @@
-//! What is left of removed customers and destinations? A mark holds up to where something
+//! What is left of removed customers, destinations and jobs? A mark holds up to where something
 //! is removed; it is deleted when nothing of that is left.
 
 use engine::ids::EntryId;
@@ -39,6 +39,15 @@ pub(super) fn destinations(
     rows: &mut Overlay<'_>,
 ) -> Result<RemovedRows, Fault> {
     each_marked(&key::outbox::removed(), room, rows, destination)
+}
+
+/// Removes what is left of removed jobs.
+pub(super) fn jobs(
+    _: &mut SweepTargets<'_>,
+    room: SweepBudget,
+    rows: &mut Overlay<'_>,
+) -> Result<RemovedRows, Fault> {
+    each_marked(&key::job::all_removed(), room, rows, job)
 }
 
 /// Removes what a mark with this row refers to.
@@ -142,4 +151,17 @@ fn destination(
         }
     }
     Ok(removed)
+}
+
+fn job(
+    mark: &[u8],
+    _: &[u8],
+    room: SweepBudget,
+    rows: &mut Overlay<'_>,
+) -> Result<RemovedRows, Fault> {
+    let id = key::job::job_of_removed(mark);
+    let id = id.ok_or(Unreadable::Damaged("the mark of a job"))?;
+    let first = key::job::parts_of(id);
+    let end = key::behind(first.clone());
+    room.clear(&first, &end, rows, |part, rows| rows.erase(part).map(drop))
 }

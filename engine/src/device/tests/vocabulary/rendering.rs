@@ -45,6 +45,7 @@ impl Names {
                 other @ (Expect::Free(_)
                 | Expect::Taken(_)
                 | Expect::Profile(_)
+                | Expect::JobRunning(_)
                 | Expect::Client(_)),
             ) => {
                 panic!("not a device's to expect: {other:?}")
@@ -94,6 +95,10 @@ impl Names {
             | Change::PutProgress(_)
             | Change::PutDefinition(_)
             | Change::RemoveDefinition(_)
+            | Change::PutJob(_)
+            | Change::PutJobRequest { .. }
+            | Change::PutJobPart { .. }
+            | Change::RemoveJob(_)
             | Change::AppendEntry(_) => panic!("not a device's to change: {change:?}"),
         }
     }

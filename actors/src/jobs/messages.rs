@@ -1,0 +1,49 @@
+//! The messages between the handle of jobs, their supervisor and their runner.
+
+use actix::Message;
+use engine::idempotency::IdempotencyRecord;
+use engine::ids::{CustomerId, JobId};
+use engine::job::Job;
+use engine::job::runner::JobRefusal;
+use engine::supervision::Generation;
+use tokio::sync::oneshot;
+
+/// Where the answer to a command goes.
+pub(super) type JobReply<T> = oneshot::Sender<Result<T, JobRefusal>>;
+
+/// Sends an answer.
+pub(super) fn answer<T>(reply: JobReply<T>, answer: Result<T, JobRefusal>) {
+    // A caller that went away can read the job later.
+    let _ = reply.send(answer).is_ok();
+}
+
+/// A command for jobs, which the supervisor hands to the runner.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) enum JobCommand {
+    /// Create a job.
+    Create {
+        job: Box<Job>,
+        record: Option<IdempotencyRecord>,
+        reply: JobReply<Job>,
+    },
+    /// Cancel a job.
+    Cancel { id: JobId, reply: JobReply<Job> },
+    /// Say whether a customer may have one more running job.
+    CheckRoom {
+        customer: CustomerId,
+        reply: JobReply<()>,
+    },
+    /// Stop the jobs of a customer that is being removed.
+    Forget {
+        customer: CustomerId,
+        reply: JobReply<()>,
+    },
+    /// Begin nothing new, because the service stops.
+    Quiesce { reply: JobReply<()> },
+}
+
+/// To the supervisor: the runner panicked.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct RunnerPanicked(pub(super) Generation);

@@ -1,0 +1,441 @@
+//! Does a job ask each device at most once and end, whatever fails and crashes meanwhile?
+//!
+//! A seeded world performs the effects of the runner in any order: a store that may not save, and
+//! devices that may not answer although they have created the request. The service crashes, and the
+//! runner alone crashes while its commands are still under way. It is restored after a pause in
+//! which they end; where the pause is too short, a device is still asked at most once, but its
+//! outcome may be wrong.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
+use engine::change::{Batch, Change, Expect};
+use engine::device::refusal::SubmitRefusal;
+use engine::directory::job::contents_of;
+use engine::idempotency::IdempotencyKey;
+use engine::ids::{ActionId, CustomerId, DeviceId, DeviceKey, JobId, TraceId};
+use engine::job::runner::{JobEffect, JobRunner, PartUnreadable, StoreRoom};
+use engine::job::{Job, JobDevice, JobOutcome, JobState, RestoredPart};
+use engine::limits::{JOB_COMMANDS_MAX, JOBS_LOADED_MAX};
+use engine::moment::{Moment, Timestamp};
+use engine::supervision::Unserved;
+
+const SEEDS: u128 = 300;
+
+/// Steps of a world with faults; afterwards nothing fails any more.
+const STEPS: u32 = 3_000;
+
+#[test]
+fn a_job_asks_each_device_at_most_once_and_ends() {
+    for seed in 0..SEEDS {
+        let mut world = World::new(seed);
+        for _ in 0..STEPS {
+            world.take_step();
+        }
+        world.come_to_rest();
+        world.assert_ended();
+    }
+}
+
+/// A caller by number.
+type Caller = u32;
+
+/// Something under way.
+enum UnderWay {
+    Effect(JobEffect<Caller>),
+    /// A submission whose runner has crashed.
+    Orphan(JobEffect<Caller>),
+}
+
+#[derive(Default)]
+struct Durable {
+    jobs: BTreeMap<JobId, Job>,
+    requests: BTreeMap<JobId, NewAction>,
+    parts: BTreeMap<(JobId, u32), Vec<JobDevice>>,
+    /// The requests created under a key, each with its job.
+    created: Vec<(IdempotencyKey, DeviceKey, ActionId, JobId)>,
+}
+
+struct World {
+    seed: u128,
+    m: Moment,
+    now: Timestamp,
+    runner: JobRunner<Caller>,
+    under_way: Vec<UnderWay>,
+    durable: Durable,
+    /// Jobs whose caller was told that they are cancelled, with what they had created then.
+    cancelled: BTreeMap<JobId, usize>,
+    /// The job each cancelling caller means.
+    cancels: BTreeMap<Caller, JobId>,
+    calls: Caller,
+    is_faulty: bool,
+}
+
+impl World {
+    fn new(seed: u128) -> Self {
+        let now = Timestamp::from_ms(1_700_000_000_000);
+        Self {
+            seed,
+            m: Moment::new(now, seed + 1),
+            now,
+            runner: JobRunner::new(4),
+            under_way: Vec::new(),
+            durable: Durable::default(),
+            cancelled: BTreeMap::new(),
+            cancels: BTreeMap::new(),
+            calls: 0,
+            is_faulty: true,
+        }
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.m.next_u32()).unwrap() % bound
+    }
+
+    fn take_step(&mut self) {
+        match self.below(1_000) {
+            0..10 => self.create(),
+            10..13 => self.cancel(),
+            13..15 => self.crash(),
+            15..17 => self.crash_runner(),
+            17..60 => self.pass_time(),
+            _ => self.perform_any(),
+        }
+        self.assert_bounds();
+    }
+
+    fn create(&mut self) {
+        let customer = CustomerId::parse(["acme", "umbrella"][self.below(2)]).unwrap();
+        let count = [0, 1, 100, 128, 129, 300][self.below(6)];
+        let job = Job::new(&mut self.m, customer, count);
+        let id = |number| DeviceId::parse(&format!("d{number}")).unwrap();
+        for batch in contents_of(&job, request(), (0..count).map(id).collect()) {
+            assert!(self.commit(batch));
+        }
+        self.calls += 1;
+        let caller = self.calls;
+        self.input(|runner, _, out| runner.create(job, None, caller, out));
+    }
+
+    fn cancel(&mut self) {
+        let running = self.durable.jobs.values();
+        let running: Vec<JobId> = running
+            .filter(|job| job.state == JobState::Running)
+            .map(|job| job.id)
+            .collect();
+        if running.is_empty() {
+            return;
+        }
+        let id = running[self.below(running.len())];
+        self.calls += 1;
+        let caller = self.calls;
+        self.cancels.insert(caller, id);
+        self.input(|runner, now, out| runner.cancel(now, id, caller, out));
+    }
+
+    /// The service dies: of what is under way, anything may have taken effect.
+    fn crash(&mut self) {
+        for under_way in std::mem::take(&mut self.under_way) {
+            if self.below(2) == 0 {
+                let (UnderWay::Effect(effect) | UnderWay::Orphan(effect)) = under_way;
+                self.take_effect(&effect);
+            }
+        }
+        self.restore();
+    }
+
+    /// The runner dies: the devices that it asked are asked all the same, in some worlds even after
+    /// it is restored.
+    fn crash_runner(&mut self) {
+        for under_way in std::mem::take(&mut self.under_way) {
+            match under_way {
+                UnderWay::Effect(effect @ JobEffect::Submit { .. }) | UnderWay::Orphan(effect) => {
+                    match self.is_pause_too_short() {
+                        true => self.under_way.push(UnderWay::Orphan(effect)),
+                        false => drop(self.submit(&effect)),
+                    }
+                }
+                UnderWay::Effect(effect) => {
+                    if self.below(2) == 0 {
+                        self.take_effect(&effect);
+                    }
+                }
+            }
+        }
+        self.restore();
+    }
+
+    fn is_pause_too_short(&self) -> bool {
+        self.seed % 4 == 3
+    }
+
+    fn restore(&mut self) {
+        self.runner = JobRunner::new(4);
+        let running = self.durable.jobs.values().cloned();
+        let running = running
+            .filter(|job| job.state == JobState::Running)
+            .collect();
+        self.input(|runner, _, out| runner.restore(running, out));
+    }
+
+    fn pass_time(&mut self) {
+        let Some(at) = self.runner.next_timeout() else {
+            return;
+        };
+        self.now = self.now.max(at);
+        let room = match self.is_faulty && self.below(3) == 0 {
+            true => StoreRoom::Full,
+            false => StoreRoom::Open,
+        };
+        self.input(|runner, now, out| runner.handle_timeout(now, room, out));
+    }
+
+    fn perform_any(&mut self) {
+        if self.under_way.is_empty() {
+            return;
+        }
+        let place = self.below(self.under_way.len());
+        match self.under_way.swap_remove(place) {
+            UnderWay::Effect(effect) => self.perform(effect),
+            UnderWay::Orphan(effect) => drop(self.submit(&effect)),
+        }
+    }
+
+    fn perform(&mut self, effect: JobEffect<Caller>) {
+        match effect {
+            JobEffect::Read { job, part } => {
+                let read = match self.fails() {
+                    true => Err(PartUnreadable),
+                    false => Ok(self.durable.part(job, part)),
+                };
+                self.input(|runner, now, out| runner.handle_part(now, job, read, out));
+            }
+            JobEffect::Submit { job, place, .. } => {
+                let answer = self.submit(&effect);
+                self.input(|runner, now, out| {
+                    runner.handle_answer(now, (job, place), answer, out);
+                });
+            }
+            JobEffect::Commit(job, batch) => {
+                let receipt = match self.fails() {
+                    true => Err(Unserved::Busy),
+                    false if self.commit(batch) => Ok(()),
+                    false => Err(Unserved::Unknown),
+                };
+                self.input(|runner, now, out| runner.handle_receipt(now, job, receipt, out));
+            }
+            JobEffect::Answer(caller, answer) => {
+                if let (Some(id), Ok(job)) = (self.cancels.remove(&caller), answer) {
+                    assert_eq!(job.state, JobState::Cancelled);
+                    assert_eq!(self.durable.jobs[&id], job, "saved before it is answered");
+                    self.cancelled.insert(id, self.durable.created_by(id));
+                }
+            }
+            JobEffect::Count { .. } => {}
+        }
+    }
+
+    /// Asks a device: it may not answer, whether or not it created the request.
+    fn submit(
+        &mut self,
+        effect: &JobEffect<Caller>,
+    ) -> Result<Result<ActionId, SubmitRefusal>, Unserved> {
+        let JobEffect::Submit { device, .. } = effect else {
+            panic!("only a submission is answered by a device");
+        };
+        if self.fails() {
+            match self.below(3) {
+                0 => return Err(Unserved::Busy),
+                1 => return Err(Unserved::Failed),
+                _ => {
+                    self.take_effect(effect);
+                    return Err(Unserved::Failed);
+                }
+            }
+        }
+        // Some devices always refuse, and some do not exist.
+        match device.as_bytes()[15] % 8 {
+            0 => return Ok(Err(SubmitRefusal::NotRegistered)),
+            1 => return Err(Unserved::Unknown),
+            _ => {}
+        }
+        self.take_effect(effect).map(Ok).ok_or(Unserved::Failed)
+    }
+
+    /// What an effect does to what is durable, if it does anything.
+    fn take_effect(&mut self, effect: &JobEffect<Caller>) -> Option<ActionId> {
+        match effect {
+            JobEffect::Submit {
+                job,
+                device,
+                request,
+                ..
+            } => {
+                let key = request.idempotent_call.unwrap().key;
+                let mut created = self.durable.created.iter();
+                let is_there = created.any(|it| (it.0, it.1) == (key, *device));
+                // The device expects that there is no record.
+                (!is_there).then(|| {
+                    let action = ActionId::new(self.m.uuid());
+                    self.durable.created.push((key, *device, action, *job));
+                    action
+                })
+            }
+            JobEffect::Commit(_, batch) => {
+                self.commit(batch.clone());
+                None
+            }
+            JobEffect::Read { .. } | JobEffect::Answer(..) | JobEffect::Count { .. } => None,
+        }
+    }
+
+    fn commit(&mut self, batch: Batch) -> bool {
+        for expect in &batch.expects {
+            if let Expect::JobRunning(job) = expect {
+                let job = self.durable.jobs.get(job);
+                if job.is_none_or(|job| job.state != JobState::Running) {
+                    return false;
+                }
+            }
+        }
+        for change in batch.changes {
+            if let Change::PutJob(job) = change {
+                self.durable.jobs.insert(job.id, *job);
+            } else if let Change::PutJobRequest { job, request } = change {
+                self.durable.requests.insert(job, *request);
+            } else if let Change::PutJobPart { job, part, devices } = change {
+                self.durable.parts.insert((job, part), devices.into());
+            } else {
+                panic!("no change of a job: {change:?}");
+            }
+        }
+        true
+    }
+
+    fn fails(&mut self) -> bool {
+        self.is_faulty && self.below(10) == 0
+    }
+
+    fn input(
+        &mut self,
+        input: impl FnOnce(&mut JobRunner<Caller>, Timestamp, &mut Vec<JobEffect<Caller>>),
+    ) {
+        let mut out = Vec::new();
+        input(&mut self.runner, self.now, &mut out);
+        self.under_way.extend(out.into_iter().map(UnderWay::Effect));
+    }
+
+    fn come_to_rest(&mut self) {
+        self.is_faulty = false;
+        while !self.under_way.is_empty() || self.runner.next_timeout().is_some() {
+            self.perform_any();
+            if self.under_way.is_empty() {
+                self.pass_time();
+            }
+        }
+    }
+
+    fn assert_bounds(&self) {
+        let in_flight = self
+            .under_way
+            .iter()
+            .filter(|it| matches!(it, UnderWay::Effect(JobEffect::Submit { .. })));
+        assert!(in_flight.count() <= JOB_COMMANDS_MAX, "seed {}", self.seed);
+        let reads = self
+            .under_way
+            .iter()
+            .filter(|it| matches!(it, UnderWay::Effect(JobEffect::Read { .. })));
+        assert!(reads.count() <= JOBS_LOADED_MAX, "seed {}", self.seed);
+    }
+
+    fn assert_ended(&self) {
+        let seed = self.seed;
+        assert_eq!(self.runner.running(), 0, "seed {seed}");
+        let mut seen = BTreeSet::new();
+        for (_, device, _, job) in &self.durable.created {
+            assert!(
+                seen.insert((*device, *job)),
+                "seed {seed}: a device was asked twice"
+            );
+        }
+        for job in self.durable.jobs.values() {
+            assert_ne!(job.state, JobState::Running, "seed {seed}");
+            if !self.is_pause_too_short() {
+                self.assert_outcomes(job);
+            }
+        }
+        if self.is_pause_too_short() {
+            return;
+        }
+        for (job, created) in &self.cancelled {
+            let now = self.durable.created_by(*job);
+            assert_eq!(now, *created, "seed {seed}: a cancelled job went on");
+        }
+    }
+
+    /// The stored outcomes are what became of the devices, and the counts are right.
+    fn assert_outcomes(&self, job: &Job) {
+        let seed = self.seed;
+        let (mut accepted, mut rejected, mut open) = (0, 0, 0);
+        for part in 0..job.parts() {
+            for device in &self.durable.parts[&(job.id, part)] {
+                let key = DeviceKey::of(&job.customer, &device.device);
+                let created = self.durable.created.iter();
+                let mut created = created.filter(|it| it.1 == key && it.3 == job.id);
+                let created = created.next().map(|it| it.2);
+                match device.outcome {
+                    Some(JobOutcome::Accepted(action)) => {
+                        accepted += 1;
+                        assert_eq!(created, Some(action), "seed {seed}");
+                    }
+                    Some(JobOutcome::Refused(_) | JobOutcome::Unserved(_)) => {
+                        rejected += 1;
+                        assert_eq!(created, None, "seed {seed}");
+                    }
+                    None => {
+                        open += 1;
+                        assert_eq!(created, None, "seed {seed}");
+                    }
+                }
+            }
+        }
+        assert_eq!(
+            (job.accepted, job.rejected),
+            (accepted, rejected),
+            "seed {seed}"
+        );
+        assert_eq!(accepted + rejected + open, job.matched, "seed {seed}");
+        assert!(open == 0 || job.state == JobState::Cancelled, "seed {seed}");
+    }
+}
+
+impl Durable {
+    fn part(&self, id: JobId, number: u32) -> Option<RestoredPart> {
+        let key = self.jobs.get(&id)?.call(number).key;
+        let created = self.created.iter().filter(|it| it.0 == key);
+        Some(RestoredPart {
+            devices: self.parts.get(&(id, number))?.clone(),
+            request: self.requests.get(&id)?.clone(),
+            created: created.map(|it| (it.1, it.2)).collect(),
+        })
+    }
+
+    fn created_by(&self, job: JobId) -> usize {
+        self.created.iter().filter(|it| it.3 == job).count()
+    }
+}
+
+fn request() -> NewAction {
+    let read = Lwm2mRequest::parse(Operation::Read, "/3/0/9", None).unwrap();
+    NewAction {
+        request: Request::Lwm2m(read),
+        mode: Mode::SendWhenActive,
+        attempts_permitted: 1,
+        expires_in_s: None,
+        not_before: None,
+        trace: TraceId::from_bytes([9; 16]),
+        idempotent_call: None,
+    }
+}
