@@ -1,7 +1,7 @@
 //! Which rows does a batch change? Decided on the caller's thread, so that the committer only
 //! checks and writes.
 
-mod actions;
+pub(super) mod actions;
 
 use engine::action::Status;
 use engine::admin_log::entry::Entry;
