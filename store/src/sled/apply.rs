@@ -19,6 +19,10 @@ use super::record::{self, Unreadable, number};
 use super::{definitions, destinations, listing};
 use crate::CommitError;
 
+/// The action requests of a customer that one batch removes: their rows take about as long as a
+/// group of commits. The caller commits again.
+const ACTIONS_REMOVED_AT_ONCE: usize = 64;
+
 /// Checks a batch and applies it, or returns why not. A device has at most `values_max` last known
 /// values.
 pub(super) fn apply(
@@ -169,6 +173,7 @@ fn take(
             }
         }
         PlanStep::RemoveDevice(device) => remove_device(device, ledger, rows)?,
+        PlanStep::RemoveActions(customer) => remove_actions(&customer, rows)?,
         PlanStep::RemoveClient(client) => remove_client(&client, rows)?,
         PlanStep::RemoveCustomer(customer) => remove_customer(&customer, ledger, rows)?,
         PlanStep::Append(entry) => ledger.append(entry),
@@ -227,7 +232,7 @@ fn remove_device(device: DeviceKey, ledger: &Ledger, rows: &mut Overlay<'_>) -> 
     rows.erase(key::device::record(device))?;
     remove_values(device, rows)?;
     end_history(device, ledger, rows);
-    remove_actions(device, rows)
+    remove_pending(device, rows)
 }
 
 /// Removes the record and the values of a device. They are bounded, and so part of the batch.
@@ -248,11 +253,22 @@ fn end_history(device: DeviceKey, ledger: &Ledger, rows: &mut Overlay<'_>) {
     }
 }
 
-fn remove_actions(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+/// Removes the requests of a device that are not final: its machine has ended those that it knew
+/// of, and a later device with the same key must not inherit another one.
+fn remove_pending(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    for pending in rows.keys(&key::action::pending_of(device), usize::MAX)? {
+        remove_action(pending, rows)?;
+    }
+    Ok(())
+}
+
+fn remove_actions(customer: &CustomerId, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    let mut left = ACTIONS_REMOVED_AT_ONCE;
     for protocol in Protocol::ALL {
         for status in Status::ALL {
-            let of_device = key::action::actions_of_device(device, protocol, status);
-            for listed in rows.keys(&of_device, usize::MAX)? {
+            let of_customer = key::action::actions_of_customer(customer, protocol, status);
+            for listed in rows.keys(&of_customer, left)? {
+                left -= 1;
                 remove_action(listed, rows)?;
             }
         }
