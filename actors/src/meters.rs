@@ -130,9 +130,6 @@ impl ArbiterMeters {
                     self.concluded
                         .one(words::place_of_concluded(action, status));
                 }
-                StepEventKind::Removed(action) => {
-                    self.concluded.one(words::place_of_removed(action))
-                }
                 StepEventKind::Begun(purpose) => self.begun.one(purpose as usize),
                 StepEventKind::Repeated => self.repeated.one(),
                 StepEventKind::Acknowledged => self.acknowledged.one(),

@@ -41,9 +41,6 @@ fn trace_event(device: DeviceKey, what: StepEventKind) {
             let status = words::status(status);
             debug!(%device, action = %request.action, status, "a request is final");
         }
-        StepEventKind::Removed(request) => {
-            debug!(%device, action = %request.action, "a request was deleted with its device");
-        }
         StepEventKind::Begun(ExchangePurpose::Action) => debug!(%device, "an attempt began"),
         StepEventKind::Begun(ExchangePurpose::Observation) => {
             debug!(%device, "an observation is being restarted")

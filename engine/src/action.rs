@@ -9,8 +9,10 @@
 //!  SEND_WHEN_ACTIVE -> SCHEDULED ---'
 //!                       |     |
 //!                       |     '-48 h; SEND_NOW over LwM2M: registration ends-> FAILED
-//!                       '-DELETE--------------------------------------------> CANCELLED
+//!                       '-DELETE, of the request or of its device-----------> CANCELLED
 //! ```
+//!
+//! One in progress when its device is deleted fails.
 
 pub mod parse;
 pub mod timeline;

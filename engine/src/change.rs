@@ -166,9 +166,12 @@ impl UniqueName {
 pub enum Change {
     /// Puts a customer and its name.
     PutCustomer(Customer),
-    /// Removes a customer with its clients, tokens, settings, events and log. Its devices must be
-    /// gone.
+    /// Removes a customer with its clients, tokens, settings, events and log. Its devices and
+    /// action requests must be gone.
     RemoveCustomer(CustomerId),
+    /// Removes action requests of a customer whose devices are gone: as many of them as a batch may
+    /// remove, so that it does not delay others. There may be more.
+    RemoveActions(CustomerId),
     /// Puts an API client and its name.
     PutClient(ApiClient),
     /// Removes an API client with its tokens.
@@ -184,8 +187,9 @@ pub enum Change {
         /// The profile from now on.
         profile: Box<Profile>,
     },
-    /// Removes a device with the names it has at that time, its record, its action requests and its
-    /// last known values, and hides its history. Its log entries stay.
+    /// Removes a device with the names it has at that time, its record and its last known values,
+    /// and hides its history. Its log entries stay, and so do its final action requests; one that
+    /// is not final is removed, because no machine will end it.
     RemoveDevice(DeviceKey),
     /// Puts the record of a device's actor.
     PutRecord {

@@ -66,7 +66,7 @@ use crate::peer::Peer;
 use crate::policy::CustomerPolicy;
 use crate::profile::Profile;
 use crate::setting::SettingState;
-use crate::step_event::{ActionRef, ExchangeOutcome, StepEventKind, UplinkKind};
+use crate::step_event::UplinkKind;
 
 use activity::{DeviceActivity, InFlight};
 use busy::{Busy, Idle};
@@ -240,23 +240,17 @@ impl Device {
         self.step(m, out, |step| step.queue.cancel_all(&mut step.cx))
     }
 
-    /// Removes the device and everything that belongs to it.
-    pub fn retire(&mut self, out: &mut Effects) {
+    /// Removes the device. Every request that is not final ends before.
+    pub fn retire(&mut self, m: &mut Moment, out: &mut Effects) {
         let exists = Expect::Taken(UniqueName::Device(self.key()));
         out.push(Effect::Expect(exists));
+        self.step(m, out, |step| step.end_requests());
         out.push(Effect::Save(Change::RemoveDevice(self.key())));
         let counter = Counter::Devices(self.identity().customer());
         out.push(Effect::Count(CounterDelta { counter, delta: -1 }));
         let from = self.bound_peer();
         if let Some(mut busy) = self.busy.take() {
-            busy.exchange.note_ending(ExchangeOutcome::DeviceGone, out);
             busy.exchange.end(from, out);
-            for action in busy.queue.actions() {
-                out.note(
-                    Some(action.trace),
-                    StepEventKind::Removed(ActionRef::by(action)),
-                );
-            }
         }
         self.idle.registration.end();
         out.rebind(from, None);

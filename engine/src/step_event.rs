@@ -24,8 +24,6 @@ pub enum StepEventKind {
     Created(ActionRef),
     /// A request of a caller has its final status.
     Concluded(ActionRef, Status),
-    /// A request of a caller was removed with its device before it was final.
-    Removed(ActionRef),
     /// An exchange with the device began.
     Begun(ExchangePurpose),
     /// Its datagram is retransmitted.

@@ -8,9 +8,10 @@ use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
 use engine::action::{Action, Protocol, Status};
-use engine::device::queue::Cancelled;
+use engine::device::queue::{CancelRefusal, Cancelled};
 use engine::ids::{ActionId, DeviceId, DeviceKey};
 use engine::query::{ActionFilter, ActionOrder, Statuses};
+use engine::supervision::Unserved;
 
 use super::Api;
 use super::access::AuthenticatedCaller;
@@ -73,8 +74,12 @@ pub(super) async fn cancel(
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
     let action = owned(&api, &caller, request).await?;
-    let cancelled = api.devices.cancel(action.device, action.id).await??;
-    Ok(HttpResponse::Ok().json(CancelledBody::of(cancelled)))
+    let cancelled = match api.devices.cancel(action.device, action.id).await {
+        // Every request of a device that was removed is final.
+        Err(Unserved::Unknown) => Err(CancelRefusal::NotPending),
+        answered => answered?,
+    };
+    Ok(HttpResponse::Ok().json(CancelledBody::of(cancelled?)))
 }
 
 /// DELETE by device: cancels every scheduled request of a device.

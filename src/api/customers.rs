@@ -10,11 +10,11 @@ use actors::devices::Devices;
 use engine::customer::Customer;
 use engine::directory::DirectoryRefusal;
 use engine::directory::customer::{
-    NewCustomer, create_customer, draft_customer, remove_client, remove_customer,
+    NewCustomer, create_customer, draft_customer, remove_actions, remove_client, remove_customer,
 };
 use engine::ids::{CustomerId, DeviceKey};
-use engine::query::PageRequest;
 use engine::query::devices::{DeviceFilter, DevicePageRequest};
+use engine::query::{ActionFilter, PageRequest};
 use engine::supervision::Unserved;
 
 use super::Api;
@@ -98,7 +98,7 @@ pub(super) async fn delete(
     }
     api.jobs.forget(customer.clone()).await;
     jobs::remove_all(&api, &customer).await?;
-    retire_devices(&api, &customer).await?;
+    delete_devices(&api, &customer).await?;
     api.deliveries.forget(customer.clone()).await?;
     settle(&*api.commits, async || {
         Ok(remove_customer(
@@ -109,11 +109,32 @@ pub(super) async fn delete(
     // A device or a job in creation was committed before the customer was deleted, or not at all.
     api.jobs.forget(customer.clone()).await;
     jobs::remove_all(&api, &customer).await?;
-    retire_devices(&api, &customer).await?;
+    delete_devices(&api, &customer).await?;
     api.networks.put(&customer, Box::default());
     // A new customer with the same id must not inherit the settings of this one.
     api.devices.take_policy(customer).await?;
     Ok(HttpResponse::NoContent().finish())
+}
+
+/// Deletes the devices of a customer and its action requests, which outlive their devices.
+async fn delete_devices(api: &Api, customer: &CustomerId) -> Result<(), ApiError> {
+    retire_devices(api, customer).await?;
+    let all = ActionFilter::all_of(customer.clone());
+    let first = PageRequest { number: 1, size: 1 };
+    let mut before = u64::MAX;
+    loop {
+        let total = api.store.actions(all.clone(), first).await?.total;
+        if total == 0 {
+            return Ok(());
+        }
+        if total >= before {
+            return Err(ApiError::internal(
+                "requests that were deleted are still counted",
+            ));
+        }
+        settle(&*api.commits, async || Ok(remove_actions(customer))).await?;
+        before = total;
+    }
 }
 
 async fn retire_devices(api: &Api, customer: &CustomerId) -> Result<(), ApiError> {

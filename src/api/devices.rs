@@ -112,7 +112,7 @@ pub(super) async fn inspect(
     Ok(HttpResponse::Ok().json(body))
 }
 
-/// DELETE: deletes a device with all its data.
+/// DELETE: deletes a device with all its data but its action requests, which end.
 pub(super) async fn delete(
     caller: AuthenticatedCaller,
     PathSegment(device): PathSegment<DeviceId>,

@@ -147,7 +147,7 @@ const LAWS: [(&str, Law); 77] = [
         restoring::right_about_those_left_alone,
     ),
     (
-        "a removed device takes its requests and leaves its log",
+        "a removed device leaves its final requests and its log",
         devices::removed,
     ),
     ("lists agree with a naive model", lists::agree_with_model),

@@ -7,13 +7,16 @@ use harness::device::resource::AnswerMode;
 use protocol::lwm2m::path::Path;
 use serde_json::{Value, json};
 
-use crate::test_service::{ID, TestService, error_codes, silent_device, start};
+use crate::test_service::{ID, TestService, error_codes, page, silent_device, start};
 use crate::vocabulary::caller::{API, Caller};
+use crate::vocabulary::client::{ApiClient, CUSTOMERS};
 use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::http::Response;
 use crate::vocabulary::lwm2m::{outcome, read, when_active, write};
 
 const ZONE: Path = Path::resource(3, 0, 15);
+/// The list of all requests.
+const REQUESTS: &str = "/integrate/devices/actions/requests";
 /// An id that no request has.
 const UNKNOWN: &str = "019a0000-0000-7000-8000-000000000000";
 
@@ -170,30 +173,101 @@ fn a_request_for_now_can_be_cancelled_until_it_is_sent() {
 }
 
 #[test]
-fn requests_are_deleted_with_their_device() {
-    let (service, caller) = start(&[]);
+fn requests_end_with_their_device_and_stay_readable() {
+    let mut setup = TestService::new();
+    let finished = setup.caller.create_action(ID, &read("/3/0/0"));
+    let done = setup.caller.final_action(&finished);
+    setup.device.answer_with(ZONE, AnswerMode::Silent);
+    let in_flight = setup.caller.create_action(ID, &read("/3/0/15"));
+    setup.device.wait_unanswered(ZONE);
+    let waiting = setup.caller.create_action(ID, &when_active(read("/3/0/0")));
+    delete_device(&setup.caller);
+
+    let failed = setup.caller.action(&in_flight);
+    assert_eq!(failed["status"], "FAILED", "{failed}");
+    let why = json!({ "errorMessage": "the device was removed" });
+    assert_eq!(failed["resultData"], why);
+    let cancelled = setup.caller.action(&waiting);
+    assert_eq!(cancelled["status"], "CANCELLED", "{cancelled}");
+    assert_eq!(cancelled["sendAttemptsLeft"], cancelled["sendAttempts"]);
+    assert_eq!(setup.caller.action(&finished), done);
+    let ids = [&*waiting, &in_flight, &finished];
+    for id in ids {
+        let refused = setup.caller.cancel_action(id).expect(409);
+        assert_eq!(error_codes(&refused), ["REQUEST_NOT_SCHEDULED"]);
+    }
+    let refused = cancel_all(&setup.caller, ID).expect(404);
+    assert_eq!(error_codes(&refused), ["NOT_FOUND"]);
+    let log = setup.caller.log_messages();
+    assert_eq!(log[0], "DeviceController[ActionRequestFailed]");
+    assert_archived(&setup.caller, &ids);
+}
+
+#[test]
+fn a_device_created_again_has_no_requests_of_the_earlier_one_to_be_sent() {
+    let (service, caller) = start(&[("SIGNALBOX_SCHEDULED_MAX", "1")]);
     caller.create_device(ID, DEVICE_IP);
-    let id = caller.create_action(ID, &when_active(read("/3/0/0")));
-    assert_eq!(
-        caller
-            .request("DELETE", &format!("{API}/devices/{ID}"))
-            .status,
-        204
-    );
-    let path = format!("{API}/integrate/devices/actions/requests/{id}");
-    assert_eq!(
-        error_codes(&caller.request("GET", &path).expect(404)),
-        ["NOT_FOUND"]
-    );
+    let earlier = caller.create_action(ID, &when_active(read("/3/0/0")));
+    delete_device(&caller);
     caller.create_device(ID, DEVICE_IP);
+    assert_archived(&caller, &[&earlier]);
+    let later = caller.create_action(ID, &when_active(read("/3/0/15")));
     let device = Device::registered(&service, Configuration::new(ID));
-    let action = caller.perform(ID, &read("/3/0/15"));
+    let action = caller.final_action(&later);
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
     assert_eq!(
         device.performed().len(),
         1,
         "nothing of the earlier life was sent"
     );
+    assert_archived(&caller, &[&later, &earlier]);
+}
+
+#[test]
+fn a_customer_created_again_has_no_requests() {
+    let (service, _) = start(&[]);
+    let operator = Caller::operator(&service);
+    let new = || {
+        let body = json!({ "id": "phoenix", "name": "Phoenix" });
+        operator.post(CUSTOMERS, &body).expect(201);
+        let client = ApiClient::make(&service, "phoenix", &json!({ "name": "a test" }));
+        client.caller(&service)
+    };
+    let pages = |caller: &Caller| {
+        let (ids, page) = page(caller, &format!("{REQUESTS}?pageSize=1"));
+        (ids.len(), page["pageAmount"].clone())
+    };
+    let caller = new();
+    // One device is deleted before its customer.
+    for device in [ID, "other"] {
+        caller.create_device(device, DEVICE_IP);
+        // Together they are more than one batch deletes.
+        for _ in 0..40 {
+            let id = caller.create_action(device, &when_active(read("/3/0/0")));
+            caller.cancel_action(&id).expect(200);
+        }
+        caller.create_action(device, &when_active(read("/3/0/0")));
+    }
+    delete_device(&caller);
+    assert_eq!(pages(&caller), (1, json!(82)));
+    let deleted = operator.request("DELETE", &format!("{CUSTOMERS}/phoenix"));
+    assert_eq!(deleted.status, 204);
+    assert_eq!(pages(&new()), (0, json!(1)));
+}
+
+fn delete_device(caller: &Caller) {
+    let path = format!("{API}/devices/{ID}");
+    assert_eq!(caller.request("DELETE", &path).status, 204);
+}
+
+/// Checks that these requests, newest first, are all requests of the device, and final.
+fn assert_archived(caller: &Caller, ids: &[&str]) {
+    let only = json!({ "page": 1, "pageAmount": 1 });
+    for (list, expected) in [("", ids), ("/archived", ids), ("/active", &[])] {
+        let (found, page) = page(caller, &format!("{REQUESTS}{list}?deviceId={ID}"));
+        assert_eq!(found, expected, "{list}");
+        assert_eq!(page, only, "{list}");
+    }
 }
 
 fn cancel_all(caller: &Caller, device: &str) -> Response {

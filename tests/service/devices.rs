@@ -177,12 +177,12 @@ fn devices_are_listed_page_by_page_for_their_customer_only() {
 }
 
 #[test]
-fn a_deleted_device_is_found_nowhere() {
+fn of_a_deleted_device_only_its_final_requests_are_found() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     let wire = DeviceSocket::to(&service);
     let location = wire.register(ID, 1);
-    caller.create_action(ID, &when_active(read("/3/0/0")));
+    let request = caller.create_action(ID, &when_active(read("/3/0/0")));
     let path = format!("{API}/devices/{ID}");
     assert_eq!(caller.request("DELETE", &path).status, 204);
     let key = json!({ "secretKey": "0123456789", "format": "STRING" });
@@ -198,9 +198,10 @@ fn a_deleted_device_is_found_nowhere() {
         assert_eq!(error_codes(&answer.expect(404)), ["NOT_FOUND"]);
     }
     assert_eq!(
-        page(&caller, "/integrate/devices/actions/requests").0,
+        page(&caller, "/integrate/devices/actions/requests/active").0,
         Vec::<String>::new()
     );
+    assert_eq!(caller.action(&request)["status"], "CANCELLED");
     assert_eq!(wire.ask(&update(&location, 2)).code, Code::NOT_FOUND);
     assert_eq!(wire.ask(&deregister(&location, 3)).code, Code::NOT_FOUND);
     assert_eq!(wire.ask(&register(ID, 4)).code, Code::FORBIDDEN);

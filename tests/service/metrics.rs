@@ -58,7 +58,6 @@ fn a_metric_is_exported_before_it_counts() {
         ("signalbox_actions_created_total", "operation", "PATCH"),
         ("signalbox_exchanges_ended_total", "outcome", "reset"),
         ("signalbox_actions_finished_total", "status", "cancelled"),
-        ("signalbox_actions_finished_total", "status", "removed"),
         ("signalbox_devices_known", "registration", "registered"),
         ("signalbox_store_queries_waiting", "pool", "restore"),
     ] {

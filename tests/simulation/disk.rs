@@ -273,6 +273,7 @@ impl Durable {
             Change::PutProgress(progress) => self.outbox.advance(*progress),
             Change::PutCustomer(_)
             | Change::RemoveCustomer(_)
+            | Change::RemoveActions(_)
             | Change::PutClient(_)
             | Change::RemoveClient(_)
             | Change::PutToken(_)

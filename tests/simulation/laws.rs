@@ -279,12 +279,15 @@ impl LawChecker {
         durable: &Durable,
     ) -> Verdict {
         self.undurable.remove(&step);
-        if let Some(who) = done.removed {
-            self.removed(who);
-            return books::counters_equal_a_recount(self, who, durable);
-        }
         for moved in &done.moved {
             self.action_moved(at_ms, moved, durable)?;
+        }
+        if let Some(who) = done.removed {
+            self.machine_is_gone(who);
+            promises::a_removed_device_is_gone(who, durable)?;
+            promises::a_202_survives_a_crash(self, durable)?;
+            books::a_failure_is_logged_once(self, who, durable)?;
+            return books::counters_equal_a_recount(self, who, durable);
         }
         if durable.record(who).registration.is_none() {
             self.open[who].take_if(|open| open.over == Protocol::Lwm2m);
@@ -326,14 +329,6 @@ impl LawChecker {
         observing::observations_are_those_that_were_requested(who, action, durable)?;
         outcomes::a_success_is_what_the_device_did(self, action)?;
         outcomes::a_failure_says_why(action)
-    }
-
-    /// A device was removed with all its data.
-    fn removed(&mut self, who: usize) {
-        self.known.retain(|_, known| known.who != who);
-        self.recount[who] = [0; Status::ALL.len()];
-        self.failed[who] = 0;
-        self.machine_is_gone(who);
     }
 
     /// Requests were removed because of their age.

@@ -8,7 +8,7 @@ use super::caller::{Caller, text};
 use super::http::{Request, Response};
 use super::service::Service;
 
-const CUSTOMERS: &str = "/operator-api/v1/customers";
+pub(crate) const CUSTOMERS: &str = "/operator-api/v1/customers";
 
 /// An API client: the credentials a program needs to get tokens.
 #[derive(Clone, Debug)]

@@ -78,16 +78,8 @@ pub(super) const ASKED: [(Protocol, RequestKind); 11] = [
 /// The final statuses.
 const FINAL: [Status; 3] = [Status::Succeeded, Status::Failed, Status::Cancelled];
 
-/// The outcomes of requests: a final status, or removal with their device.
-const OUTCOMES: [&str; FINAL.len() + 1] = [
-    status(FINAL[0]),
-    status(FINAL[1]),
-    status(FINAL[2]),
-    "removed",
-];
-
-/// How many combinations of kind and outcome there are.
-pub(super) const FINISHED: usize = ASKED.len() * OUTCOMES.len();
+/// How many combinations of kind and final status there are.
+pub(super) const FINISHED: usize = ASKED.len() * FINAL.len();
 
 // Tables and no derive on the types: they belong to the engine, and a label must not change with
 // the name of a variant.
@@ -203,15 +195,10 @@ pub(super) fn place_of(action: ActionRef) -> usize {
     ASKED.iter().position(is_it).unwrap_or(ASKED.len())
 }
 
-/// The place of a request's outcome among all outcomes.
+/// The place of a request's final status among all combinations.
 pub(super) fn place_of_concluded(action: ActionRef, status: Status) -> usize {
     let place = FINAL.iter().position(|it| *it == status);
-    place_of(action) * OUTCOMES.len() + place.unwrap_or(FINISHED)
-}
-
-/// The place of a request that was removed with its device among all outcomes.
-pub(super) fn place_of_removed(action: ActionRef) -> usize {
-    place_of(action) * OUTCOMES.len() + FINAL.len()
+    place_of(action) * FINAL.len() + place.unwrap_or(FINISHED)
 }
 
 /// The counters of created requests.
@@ -223,11 +210,11 @@ pub(super) fn created(arbiter: &str) -> [Counter; ASKED.len()] {
     })
 }
 
-/// The counters of requests that are final or removed.
+/// The counters of requests that are final.
 pub(super) fn concluded(arbiter: &str) -> [Counter; FINISHED] {
     std::array::from_fn(|place| {
-        let (by, to) = ASKED[place / OUTCOMES.len()];
-        let is = OUTCOMES[place % OUTCOMES.len()];
+        let (by, to) = ASKED[place / FINAL.len()];
+        let is = status(FINAL[place % FINAL.len()]);
         counter!(
             FINISHED_NAME,
             "arbiter" => arbiter.to_owned(),
@@ -296,10 +283,7 @@ fn describe_exchanges() {
 
 fn describe_actions() {
     describe_counter!(CREATED, "Action requests created.");
-    describe_counter!(
-        FINISHED_NAME,
-        "Action requests that are final or were deleted with their device, by result."
-    );
+    describe_counter!(FINISHED_NAME, "Action requests that are final, by status.");
     describe_gauge!(WAITING, "Action requests that are not final, by status.");
 }
 
@@ -310,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_request_has_a_place_and_each_outcome_another() {
+    fn each_request_has_a_place_and_each_final_status_another() {
         let mut places = Vec::new();
         for (protocol, task) in ASKED {
             let action = ActionId::from_bytes([0; 16]);
@@ -321,7 +305,6 @@ mod tests {
             };
             assert!(place_of(action) < ASKED.len());
             places.extend(FINAL.map(|status| place_of_concluded(action, status)));
-            places.push(place_of_removed(action));
         }
         assert_eq!(places, (0..FINISHED).collect::<Vec<_>>());
     }

@@ -345,7 +345,7 @@ impl<R> DeviceCell<R> {
             DeviceCommand::Cancel(id) => DeviceReply::Cancelled(self.device.cancel(m, id, out)),
             DeviceCommand::CancelAll => DeviceReply::CancelledAll(self.device.cancel_all(m, out)),
             DeviceCommand::Retire => {
-                self.device.retire(out);
+                self.device.retire(m, out);
                 self.phase = Phase::Retired;
                 DeviceReply::Retired
             }
@@ -421,7 +421,7 @@ impl<R> DeviceCell<R> {
     ) {
         let why = match (not_saved, self.phase) {
             (CommitFailure::Full, _) => Unserved::Busy,
-            // It was removed already: the removal of a device expects nothing else.
+            // It was removed already: only its actor changes what else the removal expects.
             (CommitFailure::Conflict, Phase::Retired) => Unserved::Unknown,
             (CommitFailure::Conflict | CommitFailure::Failed, _) => Unserved::Failed,
         };

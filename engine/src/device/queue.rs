@@ -186,6 +186,16 @@ impl ActionQueue {
         self.cancel_if(cx, |action| action.status == Status::Scheduled)
     }
 
+    /// Ends every request because the device is removed: one that was not sent is cancelled, and
+    /// any other fails.
+    pub(super) fn end_all(&mut self, cx: &mut Context<'_>) {
+        self.cancel_all(cx);
+        for action in self.take_if(|_| true) {
+            let outcome = Outcome::failure("the device was removed");
+            fail(cx, action, ActionFailure::Refused, outcome);
+        }
+    }
+
     /// Releases everything that waits but for what must not be sent yet; the request in flight was
     /// not waiting.
     pub(super) fn release(&mut self, now: Timestamp, in_flight: Option<ActionId>) {

@@ -66,7 +66,13 @@ pub fn put_networks(customer: Customer, networks: &[Network]) -> Decision<()> {
     decided(expects, put, ())
 }
 
-/// Removes a customer whose devices are removed, with all that belongs to it.
+/// Removes action requests of a customer whose devices are removed: some of them, if there are
+/// many.
+pub fn remove_actions(customer: &CustomerId) -> Decision<()> {
+    decided(Vec::new(), Change::RemoveActions(customer.clone()), ())
+}
+
+/// Removes a customer whose devices and action requests are removed, with all that belongs to it.
 pub fn remove_customer(customer: Option<Customer>) -> Result<Decision<()>, DirectoryRefusal> {
     let id = customer.ok_or(DirectoryRefusal::CustomerUnknown)?.id;
     let expects = vec![Expect::Taken(UniqueName::Customer(id.clone()))];

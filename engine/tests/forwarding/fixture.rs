@@ -398,6 +398,7 @@ impl ForwardingFixture {
                 Change::AppendEntry(entry) => self.log.push(entry.message.to_string()),
                 Change::PutCustomer(_)
                 | Change::RemoveCustomer(_)
+                | Change::RemoveActions(_)
                 | Change::PutClient(_)
                 | Change::RemoveClient(_)
                 | Change::PutToken(_)

@@ -316,7 +316,7 @@ impl NoiseFixture {
                 StepEventKind::Begun(_) => self.exchanges += 1,
                 StepEventKind::Ended(_) => self.exchanges -= 1,
                 StepEventKind::Created(_) => self.requests += 1,
-                StepEventKind::Concluded(..) | StepEventKind::Removed(_) => self.requests -= 1,
+                StepEventKind::Concluded(..) => self.requests -= 1,
                 StepEventKind::Repeated
                 | StepEventKind::Acknowledged
                 | StepEventKind::Notified(_)

@@ -77,14 +77,19 @@ fn create_many(id: &'static str, summary: &'static str, body: Schema) -> Describ
 /// GET one.
 pub(in crate::api) fn show() -> Described {
     Described::new("getAction", Tag::Actions, "Get an action request")
-        .description("Requests are deleted {{action_retention_days}} after creation.")
+        .description(
+            "Requests are deleted {{action_retention_days}} after creation, even if their device \
+             was deleted before.",
+        )
         .answer(200, followed(), "The request with its timeline.")
 }
 
 /// GET all.
 pub(in crate::api) fn list() -> Described {
     let operation = Described::new("listActions", Tag::Actions, "List action requests")
-        .description("The requests of all devices of the customer.");
+        .description(
+            "The requests of all devices of the customer, also of devices that were deleted.",
+        );
     listed(operation)
 }
 
@@ -105,7 +110,8 @@ pub(in crate::api) fn archived() -> Described {
 }
 
 fn listed(operation: Described) -> Described {
-    let device = "Only requests of this device. The list is empty if the device does not exist.";
+    let device = "Only requests of devices that have or had this id. The list is empty if there \
+                  are none.";
     let newest_first = ActionOrder::CreatedDescending.word();
     let operation = operation
         .query("deviceId", names::device_id(), device)

@@ -174,9 +174,13 @@ pub(in crate::api) fn amend() -> ApiOperation {
 
 /// DELETE.
 pub(in crate::api) fn delete() -> ApiOperation {
-    let text = "Deletes the device with its registration, action requests and messages. Messages \
-                are no longer shown at once; their bytes are erased when they are \
-                {{history_retention_days}} old. Entries of the administration log stay.";
+    let text = "Deletes the device with its registration and messages. Messages are no longer \
+                shown at once; their bytes are erased when they are \
+                {{history_retention_days}} old. Action requests end: those in status `SCHEDULED` \
+                become `CANCELLED`, those in status `IN_PROGRESS` become `FAILED`. They can be \
+                read until {{action_retention_days}} after their creation, also after another \
+                device was created with the same `deviceId`. Entries of the administration log \
+                stay.";
     ApiOperation::new("deleteDevice", Tag::Devices, "Delete a device")
         .description(text)
         .answer_empty(204, "The device is deleted.")

@@ -189,10 +189,12 @@ pub(super) fn removed(ground: &TestBed<'_>) {
     }
     assert_eq!(all_live(&*store, 10), [stays.key()]);
     let (left, total) = everything(&*store, &acme());
-    assert_eq!((left.len(), total), (3, 3));
-    assert!(left.iter().all(|request| request.device == stays.key()));
+    assert_eq!((left.len(), total), (4, 4));
+    let of_gone: Vec<_> = left.iter().filter(|it| it.device == gone.key()).collect();
+    assert_eq!(of_gone.len(), 1);
+    assert_eq!(of_gone[0].status, Status::Succeeded, "final ones stay");
     assert_eq!(whole_log(&*store, &acme()).1, 2);
-    // A device added again under the same id starts without a history.
+    // A device added again under the same id starts without a history and without requests.
     assert_eq!(commit(&*store, known(&gone)), Ok(()));
     let fresh = RestoredDevice {
         profile: gone.clone(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use engine::action::Action;
 use engine::admin_log::entry::Entry;
-use engine::ids::{ActionId, CustomerId, DeviceId, EntryId};
+use engine::ids::{ActionId, CustomerId, DeviceId, DeviceKey, EntryId};
 use engine::moment::Timestamp;
 use engine::profile::Profile;
 use engine::query::listed::ListedAction;
@@ -29,7 +29,12 @@ impl Model {
         self.devices
             .remove(&(device.customer.clone(), device.device.clone()));
         self.actions
-            .retain(|_, action| action.device != device.key());
+            .retain(|_, action| action.device != device.key() || !action.status.is_pending());
+    }
+
+    pub(super) fn remove_actions(&mut self, customer: &CustomerId) {
+        self.actions
+            .retain(|_, action| action.customer != *customer);
     }
 
     pub(super) fn put(&mut self, action: Action) {
@@ -62,6 +67,13 @@ impl Model {
             .into_iter()
             .filter(|device| device.customer == *customer)
             .collect()
+    }
+
+    /// The devices of a customer that have requests, or had them before they were removed.
+    pub(super) fn devices_with_actions(&self, customer: &CustomerId) -> Vec<DeviceKey> {
+        let actions = self.actions.values();
+        let actions = actions.filter(|action| action.customer == *customer);
+        actions.map(|action| action.device).collect()
     }
 
     pub(super) fn pending(&self) -> Vec<Action> {

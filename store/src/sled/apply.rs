@@ -8,16 +8,20 @@ use sled::IVec;
 
 use super::epochs::Epochs;
 use super::fault::Fault;
-use super::key::action::Updated;
 use super::key::log::Kind;
 use super::key::{self, Key};
 use super::kv::{self, Rows, Value};
 use super::ledger::Ledger;
 use super::overlay::Overlay;
+use super::plan::actions::{creations_of, updates_of};
 use super::plan::{Check, Plan, PlanStep, address_of, shared_names};
 use super::record::{self, Unreadable, number};
 use super::{definitions, destinations, jobs, listing};
 use crate::CommitError;
+
+/// The action requests of a customer that one batch removes: their rows take about as long as a
+/// group of commits. The caller commits again.
+const ACTIONS_REMOVED_AT_ONCE: usize = 64;
 
 /// Checks a batch and applies it, or returns why not. A device has at most `values_max` last known
 /// values.
@@ -56,78 +60,41 @@ pub(super) fn apply(
     }
 }
 
-/// Removes an action request with the rows that list it by its creation, and counts it out. The
-/// rows that list it by its last change are removed by [`remove_updates`].
-pub(super) fn remove_action(
-    rows: &mut Overlay<'_>,
-    indexed: &ActionIndexEntry<'_>,
-) -> Result<(), Fault> {
-    let ActionIndexEntry {
-        id,
-        customer,
-        device,
-        protocol,
-        status,
-    } = *indexed;
-    rows.erase(key::action::action(id))?;
-    rows.remove(key::action::action_of_customer(
-        customer, protocol, status, id,
-    ));
-    rows.remove(key::action::action_of_device(device, protocol, status, id));
-    if status.is_pending() {
-        rows.remove(key::action::pending(device, id));
-    } else {
-        rows.remove(key::action::final_action(id));
+/// Removes the action request that an index row is for, with every row that lists it, and counts it
+/// out. If there is none, only that row is removed.
+pub(super) fn remove_action(indexed: IVec, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    let id = key::last_id(&indexed).ok_or(Unreadable::Damaged("an index of actions"))?;
+    let key = key::action::action(ActionId::from_bytes(id));
+    let Some(value) = kv::load(rows, &key)? else {
+        rows.remove(indexed);
+        return Ok(());
+    };
+    let action = record::action::read_action(&value)?;
+    rows.erase(key)?;
+    for row in creations_of(&action, action.status) {
+        rows.remove(row);
     }
-    let customer = customer.clone();
+    for row in updates_of(&action, action.state()) {
+        rows.remove(row);
+    }
+    let (protocol, status) = (action.protocol(), action.status);
+    if status.is_pending() {
+        rows.remove(key::action::pending(action.device, action.id));
+    } else {
+        rows.remove(key::action::final_action(action.id));
+    }
     let of_customer = Counter::CustomerActions {
-        customer,
+        customer: action.customer,
         protocol,
         status,
     };
     let of_device = Counter::DeviceActions {
-        device,
+        device: action.device,
         protocol,
         status,
     };
     rows.add(IVec::from(key::counter(&of_customer)), -1)?;
     rows.add(IVec::from(key::counter(&of_device)), -1)
-}
-
-/// Removes the rows that list an action request by its last change.
-pub(super) fn remove_updates(
-    rows: &mut Overlay<'_>,
-    indexed: &ActionIndexEntry<'_>,
-    at: Timestamp,
-) {
-    let ActionIndexEntry {
-        id,
-        customer,
-        device,
-        protocol,
-        status,
-    } = *indexed;
-    let updated = Updated { at, id };
-    rows.remove(key::action::updated_action_of_customer(
-        customer, protocol, status, updated,
-    ));
-    rows.remove(key::action::updated_action_of_device(
-        device, protocol, status, updated,
-    ));
-}
-
-/// What the index rows of an action request are made of.
-pub(super) struct ActionIndexEntry<'a> {
-    /// The request.
-    pub(super) id: ActionId,
-    /// The customer of the request.
-    pub(super) customer: &'a CustomerId,
-    /// The device it addresses.
-    pub(super) device: DeviceKey,
-    /// The protocol of the request.
-    pub(super) protocol: Protocol,
-    /// The status it is indexed under.
-    pub(super) status: Status,
 }
 
 fn all_hold(checks: &[Check], rows: &Overlay<'_>) -> Result<bool, Fault> {
@@ -206,6 +173,7 @@ fn take(
             }
         }
         PlanStep::RemoveDevice(device) => remove_device(device, ledger, rows)?,
+        PlanStep::RemoveActions(customer) => remove_actions(&customer, rows)?,
         PlanStep::RemoveClient(client) => remove_client(&client, rows)?,
         PlanStep::RemoveCustomer(customer) => remove_customer(&customer, ledger, rows)?,
         PlanStep::Append(entry) => ledger.append(entry),
@@ -266,7 +234,7 @@ fn remove_device(device: DeviceKey, ledger: &Ledger, rows: &mut Overlay<'_>) -> 
     rows.erase(key::device::record(device))?;
     remove_values(device, rows)?;
     end_history(device, ledger, rows);
-    remove_actions(&profile.customer, device, rows)
+    remove_pending(device, rows)
 }
 
 /// Removes the record and the values of a device. They are bounded, and so part of the batch.
@@ -287,31 +255,23 @@ fn end_history(device: DeviceKey, ledger: &Ledger, rows: &mut Overlay<'_>) {
     }
 }
 
-fn remove_actions(
-    customer: &CustomerId,
-    device: DeviceKey,
-    rows: &mut Overlay<'_>,
-) -> Result<(), Fault> {
+/// Removes the requests of a device that are not final: its machine has ended those that it knew
+/// of, and a later device with the same key must not inherit another one.
+fn remove_pending(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    for pending in rows.keys(&key::action::pending_of(device), usize::MAX)? {
+        remove_action(pending, rows)?;
+    }
+    Ok(())
+}
+
+fn remove_actions(customer: &CustomerId, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    let mut left = ACTIONS_REMOVED_AT_ONCE;
     for protocol in Protocol::ALL {
         for status in Status::ALL {
-            let indexed = |id| ActionIndexEntry {
-                id,
-                customer,
-                device,
-                protocol,
-                status,
-            };
-            let created = key::action::actions_of_device(device, protocol, status);
-            for key in rows.keys(&created, usize::MAX)? {
-                let id = key::last_id(&key).ok_or(Unreadable::Damaged("an index of actions"))?;
-                remove_action(rows, &indexed(ActionId::from_bytes(id)))?;
-            }
-            let updated = key::action::updates_of_device(device, protocol, status);
-            for key in rows.keys(&updated, usize::MAX)? {
-                let updated = Updated::from_key(&key, &updated);
-                let Updated { at, id } =
-                    updated.ok_or(Unreadable::Damaged("an index of actions"))?;
-                remove_updates(rows, &indexed(id), at);
+            let of_customer = key::action::actions_of_customer(customer, protocol, status);
+            for listed in rows.keys(&of_customer, left)? {
+                left -= 1;
+                remove_action(listed, rows)?;
             }
         }
     }

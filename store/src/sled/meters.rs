@@ -170,6 +170,7 @@ impl BatchContents {
                 Change::AppendEvent(_) => contents.events += 1,
                 Change::PutCustomer(_)
                 | Change::RemoveCustomer(_)
+                | Change::RemoveActions(_)
                 | Change::PutClient(_)
                 | Change::RemoveClient(_)
                 | Change::PutToken(_)

@@ -1,7 +1,7 @@
 //! Which rows does a batch change? Decided on the caller's thread, so that the committer only
 //! checks and writes.
 
-mod actions;
+pub(super) mod actions;
 
 use engine::action::Status;
 use engine::admin_log::entry::Entry;
@@ -94,9 +94,11 @@ pub(super) enum PlanStep {
     CountEntry(Box<CountedEntry>),
     /// Counts a row that does not exist yet.
     CountNew(IVec),
-    /// Removes a device with its names, address, record, values and action requests, and marks its
-    /// history removed.
+    /// Removes a device with its names, address, record, values and pending action requests, and
+    /// marks its history removed.
     RemoveDevice(DeviceKey),
+    /// Removes some action requests of a customer.
+    RemoveActions(CustomerId),
     /// Removes an API client with its tokens.
     RemoveClient(ClientId),
     /// Removes a customer with its API clients, tokens, settings, definitions and destinations, and
@@ -181,9 +183,9 @@ impl PlanStep {
     fn bytes(&self) -> usize {
         /// What a step costs besides its rows.
         const STEP: usize = 64;
-        /// The weight of the removal of a device, so that the rows of a few dozen of them, values
-        /// and requests, fill a group.
-        const DEVICE: usize = 64 * 1_024;
+        /// The weight of the removal of a device or of requests, so that the rows of a few dozen of
+        /// them fill a group.
+        const MANY_ROWS: usize = 64 * 1_024;
         STEP + match self {
             Self::Put(key, row) => key.len() + row.len(),
             Self::Replace(key, value) => key.len() + value.bytes(),
@@ -203,7 +205,7 @@ impl PlanStep {
                 key.len()
             }
             Self::CountEntry(counted) => counted.bytes(),
-            Self::RemoveDevice(_) => DEVICE,
+            Self::RemoveDevice(_) | Self::RemoveActions(_) => MANY_ROWS,
             Self::Append(entry) => entry.bytes(),
             Self::PutDestination(put) => put.bytes(),
             Self::PutProgress(step) => step.bytes(),
@@ -226,6 +228,9 @@ impl Steps {
         match change {
             Change::PutCustomer(customer) => self.put_customer(customer),
             Change::RemoveCustomer(id) => self.0.push(PlanStep::RemoveCustomer(id.clone())),
+            Change::RemoveActions(customer) => {
+                self.0.push(PlanStep::RemoveActions(customer.clone()));
+            }
             Change::PutClient(client) => self.put_client(client),
             Change::RemoveClient(id) => self.0.push(PlanStep::RemoveClient(id.clone())),
             Change::PutToken(token) => self.put_token(token),

@@ -314,6 +314,7 @@ fn removed_and_swept_things_leave_no_row() {
     );
     commit(&store, forgotten(&device(&acme(), 1)));
     commit(&store, forgotten(&device(&acme(), 2)));
+    commit(&store, batch(vec![Change::RemoveActions(acme())]));
     commit(&store, batch(vec![Change::RemoveCustomer(acme())]));
     // The log, the blocks of events, the definition, one retry and one dead letter.
     assert_eq!(

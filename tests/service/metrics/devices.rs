@@ -157,7 +157,7 @@ fn waiting_requests_are_counted_until_they_are_cancelled_or_deleted_with_their_d
         &[
             (WAITING, &[], 0.0),
             (CREATED, &[], 2.0),
-            (FINISHED, &[("status", "removed")], 1.0),
+            (FINISHED, &[("status", "cancelled")], 2.0),
             (FINISHED, &[], 2.0),
         ],
     );

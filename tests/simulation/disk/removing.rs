@@ -1,4 +1,4 @@
-//! What is deleted from the disk: removed devices with all their data, and old requests.
+//! What is deleted from the disk: removed devices with their data, and old requests.
 
 use engine::action::{Action, Status};
 use engine::change::Counter;
@@ -29,17 +29,12 @@ impl Durable {
         self.count_by(Counter::Devices(customer), 1);
     }
 
-    /// Removes a device with its record and all its requests.
+    /// Removes a device with its record. Its requests stay until they are old.
     pub(super) fn remove(&mut self, who: usize) {
         self.turns[who] += 1;
         self.records[who] = DeviceRecord::default();
-        self.pending[who].clear();
-        for action in std::mem::take(&mut self.actions[who]).into_values() {
-            self.count_out(&action);
-        }
-        // The counts belong to the removed device; a device added under its name is another one.
+        // A device added under its name is another one.
         self.first_contacts[who] = 0;
-        self.failures_logged[who] = 0;
         self.histories[who] = History::default();
         self.outbox.forget(who);
     }

@@ -6,7 +6,7 @@ use engine::ids::ActionId;
 use super::{LawChecker, Verdict, hold};
 use crate::disk::{ActionMove, Durable};
 
-/// Every accepted request stays on the disk.
+/// Every accepted request stays on the disk, even if its device is removed.
 pub(super) fn a_202_survives_a_crash(laws: &LawChecker, durable: &Durable) -> Verdict {
     let promised = laws.known.iter().filter(|(_, known)| known.is_promised);
     for (id, known) in promised {
@@ -27,10 +27,16 @@ pub(super) fn a_202_is_sent_after_the_commit(
     })
 }
 
-/// A device that is answered to be unknown does not exist.
+/// A device that was removed, or is answered to be unknown, does not exist, and none of its
+/// requests is left for another device of its name.
 pub(super) fn a_removed_device_is_gone(who: usize, durable: &Durable) -> Verdict {
-    hold("a_removed_device_is_gone", !durable.exists(who), || {
+    let law = "a_removed_device_is_gone";
+    hold(law, !durable.exists(who), || {
         format!("device {who} was answered to be unknown and exists")
+    })?;
+    let pending: Vec<_> = durable.pending(who).map(|action| action.id).collect();
+    hold(law, pending.is_empty(), || {
+        format!("device {who} was removed and owes {pending:?}")
     })
 }
 

@@ -123,7 +123,8 @@ fn removed_requests_are_not_counted() {
     assert!(world.disk.durable.action(0, waiting).is_none());
     world.create(read(ZONE));
     world.ask(0, DeviceCommand::Retire);
-    world.pass(S);
+    world.pass(8 * 24 * HOUR);
+    world.sweep();
     for status in Status::ALL {
         let device = world.disk.durable.key(0);
         let protocol = Protocol::Lwm2m;

@@ -44,6 +44,30 @@ fn cancelled_action_is_never_sent() {
 }
 
 #[test]
+fn requests_outlive_their_device() {
+    let mut world = registered();
+    let done = world.create(now(read(ZONE)));
+    world.answers(TEMPERATURE, Manner::AcknowledgeOnly);
+    let in_flight = world.create(now(read(TEMPERATURE)));
+    let waiting = world.create(read(ZONE));
+    assert_eq!(world.status(in_flight), Status::InProgress);
+    world.stall_the_disk_for(5 * S);
+    world.ask(0, DeviceCommand::Retire);
+    world.crash_after(1);
+    world.pass(MINUTE);
+    assert!(!world.disk.durable.exists(0));
+    world.add(0);
+    world.switch_on(0);
+    world.pass(10 * MINUTE);
+    assert!(world.is_registered());
+    assert_eq!(world.status(done), Status::Succeeded);
+    assert_eq!(world.status(in_flight), Status::Failed);
+    assert_eq!(world.shown(in_flight), "the device was removed");
+    assert_eq!(world.status(waiting), Status::Cancelled);
+    assert_eq!(world.laws.attempts_sent(waiting), 0);
+}
+
+#[test]
 fn a_cancellation_during_an_uplink_is_applied_or_refused() {
     for cancel_first in [true, false] {
         let mut world = registered();

@@ -88,6 +88,15 @@ impl Step<'_> {
         UplinkKind::Answer
     }
 
+    /// Ends every request because the device is removed. The attempt in flight ends without an
+    /// answer.
+    pub(in crate::device) fn end_requests(&mut self) {
+        self.exchange
+            .note_ending(ExchangeOutcome::DeviceGone, self.cx.out);
+        self.note(TimelineEvent::GaveUp);
+        self.queue.end_all(&mut self.cx);
+    }
+
     /// Drops the blocks of unfinished bodies. An attempt whose response arrived in part ends.
     pub(in crate::device) fn drop_unfinished(&mut self) {
         self.ingest.drop_unfinished();

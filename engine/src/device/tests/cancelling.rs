@@ -1,7 +1,12 @@
 //! Cancelling requests: what was not sent is never sent, and what was sent cannot be cancelled.
 
-use super::vocabulary::{DeviceFixture, HOUR, Lines, S, all, created, moved, read, updated};
-use crate::action::Status::{Cancelled, InProgress, Scheduled};
+use protocol::coap::code::Code;
+
+use super::vocabulary::{
+    DeviceFixture, HOUR, Lines, S, all, created, ended, logged, moved, read, updated,
+};
+use crate::action::Status::{Cancelled, Failed, InProgress, Scheduled};
+use crate::action::timeline::{Timeline, TimelineEvent};
 use crate::device::queue::CancelRefusal::{NotPending, NotScheduled};
 use crate::ids::ActionId;
 
@@ -112,6 +117,43 @@ fn all_requests_of_a_device_are_cancelled_but_those_in_progress() {
     ]);
     assert_eq!(effects, expected);
     assert_eq!(fixture.cancel_all(), (Vec::new(), Lines::new()));
+}
+
+#[test]
+fn removing_a_device_cancels_what_was_not_sent_and_fails_the_rest() {
+    let mut fixture = DeviceFixture::registered();
+    let answered = fixture.ask(read("/3/0/9").when_active().attempts(2));
+    fixture.update();
+    fixture.answer(Code::SERVICE_UNAVAILABLE, "");
+    let in_flight = fixture.ask(read("/3/0/13"));
+    fixture.ask(read("/3/0/14").when_active());
+    fixture.ask(read("/3/0/15"));
+    let why = "the device was removed";
+    let failed = |name: &str, progress: &str| {
+        let entry = format!("Action request {name} failed: {why}.");
+        all([
+            ended(name, Failed, &format!("{progress} {why:?}")),
+            logged(&format!(
+                "DeviceController[ActionRequestFailed] Error: {entry}"
+            )),
+        ])
+    };
+    let expected = all([
+        vec!["expect device".to_owned()],
+        moved("#3", Scheduled, Cancelled, "0/1"),
+        moved("#4", Scheduled, Cancelled, "0/1"),
+        failed("#1", "1/2"),
+        failed("#2", "1/1"),
+        vec!["remove device".to_owned(), "count devices -1".to_owned()],
+        vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
+    ]);
+    assert_eq!(fixture.retire(), expected);
+    let [answered, in_flight] = [answered, in_flight].map(|id| fixture.saved(id).timeline.clone());
+    let last = |timeline: &Timeline| timeline.as_slice().last().map(|entry| entry.what);
+    assert_eq!(last(&in_flight), Some(TimelineEvent::GaveUp));
+    let unavailable = TimelineEvent::Answered(Code::SERVICE_UNAVAILABLE);
+    assert_eq!(last(&answered), Some(unavailable));
+    assert!(fixture.device().is_idle());
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn each_way_an_exchange_ends_is_reported() {
 }
 
 #[test]
-fn waiting_requests_are_removed_with_their_device() {
+fn requests_end_with_their_device() {
     let mut fixture = DeviceFixture::registered();
     let ids = [
         fixture.ask(read(BATTERY)),
@@ -158,12 +158,12 @@ fn waiting_requests_are_removed_with_their_device() {
     let done = fixture.ask(read(BATTERY).when_active());
     fixture.cancel(done).0.unwrap();
     fixture.retire();
-    let removed = [
+    let ended = [
         StepEventKind::Ended(ExchangeOutcome::DeviceGone),
-        StepEventKind::Removed(action_ref(ids[0], Operation::Read)),
-        StepEventKind::Removed(action_ref(ids[1], Operation::Write)),
+        StepEventKind::Concluded(action_ref(ids[1], Operation::Write), Status::Cancelled),
+        StepEventKind::Concluded(action_ref(ids[0], Operation::Read), Status::Failed),
     ];
-    assert_eq!(fixture.step_events(), removed);
+    assert_eq!(fixture.step_events(), ended);
 }
 
 #[test]

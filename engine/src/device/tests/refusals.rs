@@ -126,7 +126,6 @@ fn the_data_of_waiting_requests_is_bounded() {
 #[test]
 fn a_retired_device_is_removed_and_loses_its_binding() {
     let mut fixture = DeviceFixture::registered();
-    fixture.ask(read("/3/0/9").when_active());
     let effects = fixture.retire();
     let expected = [
         "expect device",

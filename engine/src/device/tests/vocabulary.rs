@@ -318,7 +318,7 @@ impl DeviceFixture {
     }
 
     pub(super) fn retire(&mut self) -> Lines {
-        self.step(|device, _, out| device.retire(out)).1
+        self.step(Device::retire).1
     }
 
     /// The service stops at any point and starts again.

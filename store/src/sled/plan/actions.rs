@@ -61,7 +61,7 @@ impl Steps {
 }
 
 /// The rows that list a request by its creation, in a status.
-fn creations_of(action: &Action, status: Status) -> [Key; 2] {
+pub(in crate::sled) fn creations_of(action: &Action, status: Status) -> [Key; 2] {
     let (protocol, id) = (action.protocol(), action.id);
     [
         key::action::action_of_customer(&action.customer, protocol, status, id),
@@ -71,7 +71,10 @@ fn creations_of(action: &Action, status: Status) -> [Key; 2] {
 
 /// The rows that list a request by its last change. A request that never changed has none: its last
 /// change is its creation, and it is found by that.
-fn updates_of(action: &Action, progress: ActionState) -> impl Iterator<Item = Key> {
+pub(in crate::sled) fn updates_of(
+    action: &Action,
+    progress: ActionState,
+) -> impl Iterator<Item = Key> {
     let ActionState { status, updated_at } = progress;
     let protocol = action.protocol();
     let updated = Updated {

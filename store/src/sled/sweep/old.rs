@@ -1,12 +1,11 @@
 //! What is removed for its age?
 
-use engine::action::Action;
 use engine::admin_log::entry::Entry;
-use engine::ids::{ActionId, JobId};
+use engine::ids::JobId;
 
 use super::SweepTargets;
 use super::budget::{RemovedRows, SweepBudget};
-use crate::sled::apply::{ActionIndexEntry, remove_action, remove_updates};
+use crate::sled::apply::remove_action;
 use crate::sled::counting::CountedEntry;
 use crate::sled::destinations::{count_out_dead, remove_dead};
 use crate::sled::fault::Fault;
@@ -59,17 +58,7 @@ pub(super) fn actions(
 ) -> Result<RemovedRows, Fault> {
     let first = key::action::final_actions();
     let end = key::ids_from(first.clone(), due.retention.actions_before);
-    room.clear(&first, &end, rows, |final_action, rows| {
-        let id = key::last_id(&final_action).ok_or(Unreadable::Damaged("an index of actions"))?;
-        match load_action(ActionId::from_bytes(id), rows)? {
-            Some(action) => {
-                remove_updates(rows, &indexed(&action), action.updated_at);
-                remove_action(rows, &indexed(&action))?;
-            }
-            None => rows.remove(final_action),
-        }
-        Ok(())
-    })
+    room.clear(&first, &end, rows, remove_action)
 }
 
 /// Removes entries of the administration log.
@@ -169,21 +158,4 @@ pub(super) fn remove_entry(key: &[u8], rows: &mut Overlay<'_>) -> Result<(), Fau
     }
     rows.erase(key)?;
     CountedEntry::of(&entry).leave(rows)
-}
-
-fn load_action(id: ActionId, rows: &Overlay<'_>) -> Result<Option<Action>, Fault> {
-    match kv::load(rows, &key::action::action(id))? {
-        Some(value) => Ok(Some(record::action::read_action(&value)?)),
-        None => Ok(None),
-    }
-}
-
-fn indexed(action: &Action) -> ActionIndexEntry<'_> {
-    ActionIndexEntry {
-        id: action.id,
-        customer: &action.customer,
-        device: action.device,
-        protocol: action.protocol(),
-        status: action.status,
-    }
 }

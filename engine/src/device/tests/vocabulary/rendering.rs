@@ -85,6 +85,7 @@ impl Names {
             Change::RemoveDevice(_) => "remove device".to_owned(),
             Change::PutCustomer(_)
             | Change::RemoveCustomer(_)
+            | Change::RemoveActions(_)
             | Change::PutClient(_)
             | Change::RemoveClient(_)
             | Change::PutToken(_)
