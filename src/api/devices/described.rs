@@ -112,12 +112,12 @@ fn conditions(tag: Schema) -> [(&'static str, Schema, &'static str); 9] {
         ),
         (
             "lastSeenBefore",
-            names::instant(),
+            names::log_time(),
             "Only devices that were last seen before this time.",
         ),
         (
             "lastSeenAfter",
-            names::instant(),
+            names::log_time(),
             "Only devices that were last seen after this time.",
         ),
         (
