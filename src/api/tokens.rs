@@ -65,12 +65,15 @@ struct TokenRequest {
 }
 
 impl TokenRequest {
-    /// Reads the Authorization header and the body; parameters it does not know are ignored (RFC
-    /// 6749 section 3.2), and those it knows come once.
+    /// Reads the Authorization header and the body; parameters that it does not know, or that have no
+    /// value, are ignored (RFC 6749 section 3.2), and the others come once.
     fn read(headers: &HeaderMap, raw: &Raw) -> Result<Self, ApiError> {
         let mut token_request = Self::default();
         let mut faults = Vec::new();
-        for (name, value) in pairs(raw)? {
+        for (name, value) in pairs(raw)?
+            .into_iter()
+            .filter(|(_, value)| !value.is_empty())
+        {
             let known = match name.as_str() {
                 "grant_type" => &mut token_request.grant,
                 "client_id" => &mut token_request.id,

@@ -104,6 +104,7 @@ async fn the_credentials_of_a_client_are_sent_in_one_way() {
     let same = format!("{grant}&client_id={}", acme.id);
     for (form, status) in [
         (same.clone(), StatusCode::OK),
+        (format!("{grant}&client_id=&client_secret="), StatusCode::OK),
         (
             format!("{same}&client_secret={}", acme.secret),
             StatusCode::BAD_REQUEST,
