@@ -14,7 +14,7 @@
 //!
 //! Nothing that is dropped is answered: a device retransmits a confirmable message, and waits
 //! longer each time (RFC 7252 section 4.2), and a flood is not worth an answer. The tables have a
-//! fixed size, see [`rate::RateTable`], and cost a known device one of its lines per datagram.
+//! fixed size, and cost a known device one line of the processor's cache per datagram.
 
 mod customers;
 mod known_addresses;
