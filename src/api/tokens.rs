@@ -65,8 +65,8 @@ struct TokenRequest {
 }
 
 impl TokenRequest {
-    /// Reads the Authorization header and the body; parameters that it does not know, or that have no
-    /// value, are ignored (RFC 6749 section 3.2), and the others come once.
+    /// Reads the Authorization header and the body; parameters that it does not know, or that have
+    /// no value, are ignored (RFC 6749 section 3.2), and the others come once.
     fn read(headers: &HeaderMap, raw: &Raw) -> Result<Self, ApiError> {
         let mut token_request = Self::default();
         let mut faults = Vec::new();

@@ -18,8 +18,9 @@ pub(in crate::api) fn issue_for_management() -> ApiOperation {
 fn issue_as(id: &'static str) -> ApiOperation {
     let text = "The OAuth 2.0 client credentials grant (RFC 6749 section 4.4). Send the client id \
                 and secret in an `Authorization: Basic` header, or as `client_id` and \
-                `client_secret` in the body, not in both. `/oauth/token` and `/management-api/oauth/token` \
-                are equivalent. `scope` narrows the token to some scopes of the client.";
+                `client_secret` in the body, not in both. `/oauth/token` and \
+                `/management-api/oauth/token` are equivalent. `scope` narrows the token to some \
+                scopes of the client.";
     ApiOperation::new(id, Tag::Tokens, "Create an access token")
         .description(text)
         .by_client_secret()
