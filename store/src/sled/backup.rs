@@ -75,14 +75,10 @@ impl KeptWrites {
         let Keeping::No = *kept else {
             return Err(BackupRefused::UnderWay);
         };
-        let file = File::create_new(&self.path).or_else(|_| {
-            fs::remove_file(&self.path)?;
-            File::create_new(&self.path)
-        });
-        let nameless = file.and_then(|_| {
-            let file = File::options().read(true).write(true).open(&self.path)?;
-            fs::remove_file(&self.path).map(|()| file)
-        });
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(true);
+        let file = options.open(&self.path);
+        let nameless = file.and_then(|file| fs::remove_file(&self.path).map(|()| file));
         let file = nameless.map_err(|error| {
             tracing::warn!(%error, "the backup cannot begin");
             BackupRefused::Unavailable

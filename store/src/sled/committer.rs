@@ -316,8 +316,7 @@ impl Committer {
         self.state.begin_group();
         let changed = rows.len();
         let moved = DeviceCounts::moved_by(&rows)?;
-        let kept_writes = self.kept_writes.clone();
-        let mut keeping = kept_writes.hold();
+        let mut keeping = self.kept_writes.hold();
         let encoded = keeping.encoded(&rows);
         self.write_durably(rows.into_batch())
             .inspect_err(|_| keeping.miss())?;
