@@ -222,7 +222,7 @@ impl Registry {
                 self.peer_arbiters.forward(to, forwarded);
             }
             ArbiterEffect::SendRouteHint(hint) => self.peer_arbiters.send_hint(hint),
-            ArbiterEffect::TellOfSender(to, note) => self.peer_arbiters.send_note(to, note),
+            ArbiterEffect::TellOfStranger(to, peer) => self.peer_arbiters.send_stranger(to, peer),
             ArbiterEffect::Send(to, datagram) => self.context.send(to, datagram),
             ArbiterEffect::Drop(number, reason) => {
                 trace!(number, ?reason, "a datagram was dropped");
@@ -453,8 +453,8 @@ impl Handler<ForwardBatch> for Registry {
         for hint in post.route_hints {
             self.context.arbiter.borrow_mut().learn(hint);
         }
-        for note in post.sender_notes {
-            self.context.arbiter.borrow_mut().take_note(now, note);
+        for peer in post.strangers {
+            self.context.arbiter.borrow_mut().note_stranger(now, peer);
         }
         for forwarded in post.datagrams {
             self.decide(ctx, |arbiter, at, out| {

@@ -2,12 +2,14 @@
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::change::{Batch, UniqueName};
 use engine::device::record::RestoredDevice;
 use engine::dispatch::DevicesAtAddress;
 use engine::ids::{CustomerId, DeviceKey};
+use engine::known_devices::KnownDevices;
 use engine::moment::Timestamp;
 use engine::policy::CustomerSettings;
 use engine::profile::Profile;
@@ -83,6 +85,10 @@ impl DeviceReads for SyntheticStore {
 
     fn device_at(&self, _: [u8; 8]) -> ReadAnswer<Option<DeviceKey>> {
         unknown()
+    }
+
+    fn known_devices(&self) -> Arc<KnownDevices> {
+        Arc::default()
     }
 
     fn devices_at_address(&self, _: IpAddr) -> ReadAnswer<DevicesAtAddress> {

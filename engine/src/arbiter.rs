@@ -28,6 +28,7 @@ mod unfinished_bodies;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use crate::admin_log::entry::{DeviceSighting, Entry};
 use crate::datagram::Inbound;
@@ -40,6 +41,7 @@ use crate::dispatch::shard_map::{ArbiterId, ShardMap};
 use crate::dispatch::{self, Classified, DevicesAtAddress, DropReason, RateScope, Restoration};
 use crate::event::Event;
 use crate::ids::DeviceKey;
+use crate::known_devices::{DeviceMark, KnownDevices};
 use crate::limits::{INPUTS_MAX, LOOKUPS_MAX, STORE_RETRY_MS, UNFINISHED_BYTES_MAX};
 use crate::moment::{Moment, Timestamp};
 use crate::peer::{Peer, PeerIdentity};
@@ -47,7 +49,7 @@ use crate::profile::Profile;
 use crate::strangers::{Stranger, StrangerReport, Strangers};
 use crate::supervision::{ActorFailure, Child, Generation, Supervisor, Unserved, Verdict};
 
-use admission::{Admission, CustomerSlot, RateLimits, SenderNote, SenderStanding};
+use admission::{Admission, CustomerSlot, RateLimits};
 use deadlines::Deadlines;
 use effect::{ArbiterEffect, LookupId, StartupProgress, StoreLookup};
 use input::{
@@ -81,6 +83,7 @@ pub struct Arbiter<H, R> {
     limits: ArbiterLimits,
     router: Router,
     admission: Admission,
+    known_devices: Arc<KnownDevices>,
     devices: DeviceTable<H, R>,
     supervisor: Supervisor<DeviceKey>,
     pending_lookups: PendingLookups,
@@ -151,12 +154,18 @@ pub type ArbiterEffects<H, R> = VecDeque<ArbiterEffect<H, R>>;
 
 impl<H, R> Arbiter<H, R> {
     /// An arbiter with this id, without devices.
-    pub fn new(here: ArbiterId, shard_map: ShardMap, bounds: ArbiterLimits) -> Self {
+    pub fn new(
+        here: ArbiterId,
+        shard_map: ShardMap,
+        bounds: ArbiterLimits,
+        known_devices: Arc<KnownDevices>,
+    ) -> Self {
         Self {
             keys: shard_map.keys(here),
             limits: bounds,
             router: Router::new(here, shard_map),
-            admission: Admission::within(bounds.rates),
+            admission: Admission::within(bounds.rates, Arc::clone(&known_devices)),
+            known_devices,
             devices: DeviceTable::default(),
             supervisor: Supervisor::default(),
             pending_lookups: PendingLookups::within(bounds.address_queues),
@@ -226,12 +235,12 @@ impl<H, R> Arbiter<H, R> {
         (number, peer): (u64, Peer),
         out: &mut ArbiterEffects<H, R>,
     ) {
-        self.note_sender(now, Origin { number, peer }, SenderStanding::Stranger, out);
+        self.count_stranger(now, Origin { number, peer }, out);
     }
 
-    /// Takes what another arbiter found out about the sender of a datagram that came here.
-    pub fn take_note(&mut self, now: Timestamp, note: SenderNote) {
-        self.admission.note(now, note);
+    /// Takes from another arbiter that the sender of a datagram that came here is no known device.
+    pub fn note_stranger(&mut self, now: Timestamp, peer: Peer) {
+        self.admission.note_stranger(now, peer);
     }
 
     /// Gives a command to a device.
@@ -282,8 +291,6 @@ impl<H, R> Arbiter<H, R> {
         match found {
             Ok(DevicesAtAddress::One(key)) => {
                 for arrival in together(waiting) {
-                    let origin = Origin::of(&arrival);
-                    self.note_sender(at.now, origin, SenderStanding::Known, out);
                     self.route_to(at, key, arrival, out);
                 }
             }
@@ -302,9 +309,7 @@ impl<H, R> Arbiter<H, R> {
             }
             Ok(DevicesAtAddress::Nobody) => {
                 for arrival in waiting {
-                    let unknown = dispatch::unknown_address(&arrival, at.restoration);
-                    self.note_stranger(at, &arrival, &unknown);
-                    self.dispatch(at, Origin::of(&arrival), unknown, out);
+                    self.refuse_stranger(at, arrival, out);
                 }
             }
             Err(StoreUnavailable) => {
@@ -593,6 +598,16 @@ impl<H, R> Arbiter<H, R> {
             false => classified,
         };
         match classified {
+            Classified::ToEndpoint(endpoint, datagram)
+                if !self.is_known(DeviceMark::Endpoint(endpoint.as_str())) =>
+            {
+                self.look_up_identity(at, Inbound::Message(datagram), out);
+            }
+            Classified::ToLocation(location, datagram)
+                if !self.is_known(DeviceMark::Key(location.device)) =>
+            {
+                self.look_up_identity(at, Inbound::Message(datagram), out);
+            }
             Classified::ToEndpoint(endpoint, datagram) => {
                 if let Err(scope) = self.admit_look_up(at, datagram.peer) {
                     return out.push_back(over_rate(origin.number, scope));
@@ -621,9 +636,14 @@ impl<H, R> Arbiter<H, R> {
         }
     }
 
-    fn admit_look_up(&self, at: &Conditions, peer: Peer) -> Result<(), RateScope> {
+    fn is_known(&self, mark: DeviceMark<'_>) -> bool {
+        self.known_devices.may_have(mark)
+    }
+
+    fn admit_look_up(&mut self, at: &Conditions, peer: Peer) -> Result<(), RateScope> {
+        let router = &self.router;
         self.admission
-            .admit_look_up(at.now, peer, || self.router.knows(peer))
+            .admit_look_up(at.now, peer, || router.knows(peer))
     }
 
     /// Counts a refusal against its sender, if that is no known device. While devices are restored
@@ -636,34 +656,38 @@ impl<H, R> Arbiter<H, R> {
         out: &mut ArbiterEffects<H, R>,
     ) {
         if reason.is_of_stranger() && at.restoration == Restoration::Complete {
-            self.note_sender(at.now, origin, SenderStanding::Stranger, out);
+            self.count_stranger(at.now, origin, out);
         }
     }
 
-    /// Notes what a sender is, where its datagram was received.
-    fn note_sender(
+    /// Counts a refusal where the datagram was received.
+    fn count_stranger(&mut self, now: Timestamp, origin: Origin, out: &mut ArbiterEffects<H, R>) {
+        let Origin { number, peer } = origin;
+        match ArbiterId::receiver_of(number) {
+            received_by if received_by == self.router.arbiter() => self.note_stranger(now, peer),
+            received_by => out.push_back(ArbiterEffect::TellOfStranger(received_by, peer)),
+        }
+    }
+
+    /// Refuses a message for which there is no device. While devices are restored since the start,
+    /// a message without an answer may be of one that is not restored yet.
+    fn refuse_stranger(
         &mut self,
-        now: Timestamp,
-        origin: Origin,
-        standing: SenderStanding,
+        at: &Conditions,
+        arrival: Inbound,
         out: &mut ArbiterEffects<H, R>,
     ) {
-        let Origin { number, peer } = origin;
-        let note = SenderNote { peer, standing };
-        match ArbiterId::receiver_of(number) {
-            received_by if received_by == self.router.arbiter() => self.admission.note(now, note),
-            received_by => out.push_back(ArbiterEffect::TellOfSender(received_by, note)),
+        let (origin, router) = (Origin::of(&arrival), &self.router);
+        let admitted = (self.admission).admit_refusal(at.now, || router.knows(origin.peer));
+        if let Err(scope) = admitted {
+            return out.push_back(over_rate(origin.number, scope));
         }
-    }
-
-    /// Notes the sender of a message for which no device was found. While devices are restored
-    /// since the start, a message without an answer may be of one that is not restored yet.
-    fn note_stranger(&mut self, at: &Conditions, arrival: &Inbound, unknown: &Classified) {
-        let answer = unknown.answer();
-        if answer.is_none() && at.restoration == Restoration::UnderWay {
-            return;
+        let refusal = dispatch::unknown_address(&arrival, at.restoration);
+        let answer = refusal.answer();
+        if answer.is_some() || at.restoration == Restoration::Complete {
+            self.strangers.note(Stranger::of(&arrival, answer, at.now));
         }
-        self.strangers.note(Stranger::of(arrival, answer, at.now));
+        self.dispatch(at, origin, refusal, out);
     }
 
     fn is_overloaded(&self, at: &Conditions) -> bool {
@@ -717,6 +741,11 @@ impl<H, R> Arbiter<H, R> {
         out: &mut ArbiterEffects<H, R>,
     ) {
         let origin = Origin::of(&arrival);
+        if let PeerIdentity::Address(ip) = origin.peer.identity()
+            && !self.is_known(DeviceMark::Address(ip))
+        {
+            return self.refuse_stranger(at, arrival, out);
+        }
         if let Err(scope) = self.admit_look_up(at, origin.peer) {
             return out.push_back(over_rate(origin.number, scope));
         }
@@ -770,7 +799,8 @@ impl<H, R> Arbiter<H, R> {
     ) -> Result<(), RateScope> {
         match input {
             DeviceInput::Datagram(arrival) if arrival.is_uplink() => {
-                self.admission.admit_of(customer, now)
+                self.admission
+                    .admit_of(customer, arrival.has_payload(), now)
             }
             DeviceInput::Datagram(_)
             | DeviceInput::Timeout

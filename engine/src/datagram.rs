@@ -67,6 +67,16 @@ impl Inbound {
         }
     }
 
+    /// Whether it brings data, not only news of the sender itself.
+    pub fn has_payload(&self) -> bool {
+        match self {
+            Self::Message(Datagram { message, .. }) | Self::Ambiguous(Datagram { message, .. }) => {
+                !message.payload.is_empty()
+            }
+            Self::Udp(_) | Self::UdpBurst(..) => true,
+        }
+    }
+
     /// The length of what a sender may make long: option values and payload, or bare bytes.
     pub fn bytes(&self) -> usize {
         match self {

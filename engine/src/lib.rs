@@ -22,6 +22,7 @@ pub mod event;
 pub mod idempotency;
 pub mod ids;
 pub mod job;
+pub mod known_devices;
 pub mod limits;
 pub mod location;
 pub mod moment;

@@ -103,14 +103,14 @@ pub const STRANGER_NAME_BYTES_MAX: usize = 64;
 
 /// Messages per second from one address that are refused because their sender is no known device,
 /// unless the operator sets another number: what a thousand devices behind one address send that
-/// are not created yet. To refuse one takes some twenty microseconds, most of it in the store.
+/// are not created yet.
 pub const STRANGER_RATE: u32 = 100;
 
 /// How many seconds of that rate may come at once: devices that register after a power cut.
 pub const STRANGER_RATE_BURST_S: i64 = 10;
 
-/// The rate of all strangers of an arbiter, as a multiple of that of one address: a twentieth of a
-/// core.
+/// The rates of answers to all strangers of an arbiter and of look-ups for them, as a multiple of
+/// that of one address: a tenth of a core at most.
 pub const STRANGERS_RATE_FACTOR: u32 = 20;
 
 /// Datagrams per second from one address and port, unless the operator sets another number: what a
@@ -122,8 +122,8 @@ pub const DEVICE_RATE: u32 = 1_000;
 pub const DEVICE_RATE_BURST_S: i64 = 10;
 
 /// Messages per second and arbiter of the devices of one customer while those of another one send,
-/// unless the operator sets another number: five times what a million devices send that update
-/// every quarter of an hour, and few enough that the others do not notice.
+/// unless the operator sets another number: several times what a million devices send every quarter
+/// of an hour, and few enough that the others hardly notice. A message with a payload is five.
 pub const CUSTOMER_RATE: u32 = 5_000;
 
 /// Inputs that may wait for a device, also while it is restored: more than the programs of a

@@ -3,11 +3,13 @@
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use engine::change::UniqueName;
 use engine::device::record::RestoredDevice;
 use engine::dispatch::DevicesAtAddress;
 use engine::ids::{CustomerId, DeviceKey};
+use engine::known_devices::KnownDevices;
 use engine::policy::CustomerSettings;
 use engine::profile::Profile;
 
@@ -23,6 +25,9 @@ pub trait DeviceReads: Send + Sync {
 
     /// The device that a registration's location names by the first half of its key.
     fn device_at(&self, prefix: [u8; 8]) -> ReadAnswer<Option<DeviceKey>>;
+
+    /// The names, addresses and keys of devices: of all of them, once it was read after a start.
+    fn known_devices(&self) -> Arc<KnownDevices>;
 
     /// Which devices have an address, of any customer; if several have it, the first by key.
     fn devices_at_address(&self, ip: IpAddr) -> ReadAnswer<DevicesAtAddress>;

@@ -30,6 +30,7 @@ mod epochs;
 mod fault;
 mod jobs;
 mod key;
+mod known_devices;
 mod kv;
 mod last_group;
 mod ledger;
@@ -144,6 +145,9 @@ impl SledStore {
             .spawn(move || committer.run())
             .map_err(refused)?;
         let readers = Readers::start(&db, &state).map_err(refused)?;
+        let known_devices = Arc::clone(&state.known_devices);
+        // Answered in the background; until then every sender may be a device.
+        drop(readers.prepare(move |db| known_devices::load(db, &known_devices)));
         Ok(Self {
             queue: Some(queue),
             committer: Some(committer),

@@ -47,6 +47,34 @@ fn strangers_at_one_address_are_not_read_beyond_their_rate_and_devices_are() {
 }
 
 #[test]
+fn a_device_that_is_not_registered_is_read_whatever_all_strangers_send() {
+    let (service, caller) = start(&[
+        ("SIGNALBOX_DATAGRAM_RATE_STRANGER", "1"),
+        ("SIGNALBOX_TRUST_ENDPOINT_NAMES", "true"),
+    ]);
+    let device = json!({ "deviceId": ID });
+    caller.post(&format!("{API}/devices"), &device).expect(201);
+    let strangers: Vec<DeviceSocket> = (1..=200)
+        .map(|number| DeviceSocket::from(&format!("127.0.9.{number}"), &service))
+        .collect();
+    let mut id = 1;
+    let mut flood = || {
+        strangers
+            .iter()
+            .for_each(|it| it.send(&register("metre", id).encode()));
+        id += 1;
+    };
+    until("strangers are not answered any more", || {
+        flood();
+        (dropped(&service, "over_rate_of_strangers") > 200.0).then_some(())
+    });
+    flood();
+    let elsewhere = DeviceSocket::from(OTHER, &service);
+    let answer = elsewhere.ask(&register(ID, 1));
+    assert_eq!(answer.code, Code::CREATED);
+}
+
+#[test]
 fn a_device_is_not_read_beyond_its_rate_and_others_are() {
     let (service, caller) = start(&[("SIGNALBOX_DATAGRAM_RATE_DEVICE", "1")]);
     caller.create_device(ID, DEVICE_IP);

@@ -7,6 +7,7 @@ mod reading;
 mod removing;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
 
 use engine::action::{Action, ActionState, Operation, Protocol, Request, Status};
 use engine::admin_log::entry::Entry;
@@ -16,6 +17,7 @@ use engine::device::record::{DeviceRecord, Observation};
 use engine::dispatch::shard_map::ArbiterId;
 use engine::event::EventContent;
 use engine::ids::{ActionId, DestinationId, DeviceKey};
+use engine::known_devices::{DeviceMark, KnownDevices};
 use engine::profile::Profile;
 use engine::setting::SettingState;
 use protocol::lwm2m::path::Path;
@@ -103,6 +105,7 @@ pub(crate) struct Durable {
     /// Whether passive reporting is on.
     reporting: SettingState,
     epoch: u64,
+    known: Arc<KnownDevices>,
 }
 
 /// What a batch did to one action request.
@@ -165,6 +168,19 @@ impl Durable {
     fn new(profiles: Vec<Profile>) -> Self {
         let count = profiles.len();
         let keys: Vec<DeviceKey> = profiles.iter().map(Profile::key).collect();
+        let known = KnownDevices::default();
+        for profile in &profiles {
+            let address = profile.ip.map(DeviceMark::Address);
+            let names = [
+                DeviceMark::Endpoint(profile.endpoint.as_str()),
+                DeviceMark::Key(profile.key().prefix()),
+            ];
+            names
+                .into_iter()
+                .chain(address)
+                .for_each(|it| known.add(it));
+        }
+        known.complete();
         Self {
             who_by_key: keys.iter().copied().zip(0..).collect(),
             keys,
@@ -179,6 +195,7 @@ impl Durable {
             outbox: Outbox::default(),
             reporting: SettingState::default(),
             epoch: 0,
+            known: Arc::new(known),
             profiles,
         }
     }

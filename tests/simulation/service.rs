@@ -21,6 +21,7 @@ use engine::dispatch::shard_map::{ArbiterId, ShardMap};
 use engine::dispatch::{Classified, Restoration};
 use engine::effect::{SendOutcome, SendRefusal};
 use engine::ids::{DeviceKey, Endpoint};
+use engine::known_devices::KnownDevices;
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::policy::CustomerPolicy;
@@ -121,10 +122,11 @@ pub(crate) struct Directory {
     who_by_key: HashMap<DeviceKey, usize>,
     who_by_prefix: HashMap<[u8; 8], usize>,
     who_by_endpoint: HashMap<Endpoint, usize>,
+    known: Arc<KnownDevices>,
 }
 
 impl Directory {
-    fn of(profiles: &[Profile]) -> Self {
+    fn of(profiles: &[Profile], known: Arc<KnownDevices>) -> Self {
         let keys: Vec<DeviceKey> = profiles.iter().map(Profile::key).collect();
         let prefixes = keys.iter().map(DeviceKey::prefix);
         let endpoints = profiles.iter().map(|profile| profile.endpoint.clone());
@@ -133,6 +135,7 @@ impl Directory {
             who_by_prefix: prefixes.zip(0..).collect(),
             who_by_endpoint: endpoints.zip(0..).collect(),
             keys,
+            known,
         }
     }
 
@@ -174,10 +177,15 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    pub(crate) fn new(rules: Rules, profiles: &[Profile], arbiters: usize) -> Self {
+    pub(crate) fn new(
+        rules: Rules,
+        profiles: &[Profile],
+        known: Arc<KnownDevices>,
+        arbiters: usize,
+    ) -> Self {
         Self {
             policy: Arc::new(CustomerPolicy::of_rules(Arc::new(rules))),
-            directory: Arc::new(Directory::of(profiles)),
+            directory: Arc::new(Directory::of(profiles, known)),
             shard_map: ShardMap::among(arbiters),
             arbiters: Vec::new(),
             mailboxes: BTreeMap::new(),

@@ -107,6 +107,9 @@ impl World {
 
     fn new(settings: WorldSettings, mut rng: Rng, seed: Option<u64>, activity: Activity) -> Self {
         let profiles = fleet::profiles(&settings);
+        let disk = Disk::new(profiles.clone());
+        let known = disk.durable.known_devices();
+        let rules = settings.rules.clone();
         let fleet = Fleet::new(&settings, &mut rng);
         let members = (settings.devices, fleet.count());
         let mut world = Self {
@@ -116,8 +119,8 @@ impl World {
             queue: Queue::default(),
             faults: settings.faults,
             activity,
-            service: Service::new(settings.rules.clone(), &profiles, settings.arbiters),
-            disk: Disk::new(profiles),
+            service: Service::new(rules, &profiles, known, settings.arbiters),
+            disk,
             fleet,
             endpoints: Endpoints::default(),
             destinations_made: 0,

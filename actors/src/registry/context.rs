@@ -67,6 +67,7 @@ impl ArbiterContext {
             shard_map,
             startup_barrier,
         } = place;
+        let known_devices = parts.store.known_devices();
         Rc::new(Self {
             startup_barrier,
             clock: parts.clock,
@@ -76,7 +77,7 @@ impl ArbiterContext {
             epoch: parts.epoch,
             sockets,
             actor: registry,
-            arbiter: RefCell::new(Machine::new(here, shard_map, parts.limits)),
+            arbiter: RefCell::new(Machine::new(here, shard_map, parts.limits, known_devices)),
             alarm_waker: AlarmWaker::default(),
             effects_buffer: RefCell::default(),
             arbiter_id: here,

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use actix::{Addr, Message};
-use engine::arbiter::admission::SenderNote;
 use engine::dispatch::router::{ForwardedDatagram, RouteHint};
 use engine::dispatch::shard_map::ArbiterId;
+use engine::peer::Peer;
 
 use crate::registry::Registry;
 
@@ -18,12 +18,13 @@ use crate::registry::Registry;
 pub(crate) struct ForwardBatch {
     pub(crate) datagrams: Vec<ForwardedDatagram>,
     pub(crate) route_hints: Vec<RouteHint>,
-    pub(crate) sender_notes: Vec<SenderNote>,
+    /// Senders of datagrams that the other arbiter received; no known devices.
+    pub(crate) strangers: Vec<Peer>,
 }
 
 impl ForwardBatch {
     fn is_empty(&self) -> bool {
-        self.datagrams.is_empty() && self.route_hints.is_empty() && self.sender_notes.is_empty()
+        self.datagrams.is_empty() && self.route_hints.is_empty() && self.strangers.is_empty()
     }
 }
 
@@ -58,10 +59,10 @@ impl PeerArbiters {
         }
     }
 
-    /// Keeps a note about a sender until the end of the turn.
-    pub(crate) fn send_note(&mut self, to: ArbiterId, note: SenderNote) {
+    /// Keeps a sender that is no known device until the end of the turn.
+    pub(crate) fn send_stranger(&mut self, to: ArbiterId, peer: Peer) {
         if let Some(post) = self.outgoing.get_mut(to.index()) {
-            post.sender_notes.push(note);
+            post.strangers.push(peer);
         }
     }
 

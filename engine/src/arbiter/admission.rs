@@ -4,26 +4,28 @@
 //! | rate | counts | beyond it |
 //! |---|---|---|
 //! | stranger | refused messages from an address without a device | its datagrams are unread |
-//! | strangers | those of all addresses | no look-up in the store begins for such a sender |
+//! | strangers | refusals for senders at all such addresses, and look-ups | neither is done |
 //! | device | everything from one address and port | it is dropped unread |
-//! | customer | messages of its devices while another customer's send | they are dropped |
+//! | customer | messages of its devices while those of another one send | they are dropped |
 //!
 //! A message is refused if its sender is no known device. An address is one of IPv4 or a /64 of
 //! IPv6. Datagrams from a peer at which a device is registered, or from the address of a device,
-//! are always read. Answers to requests do not count for a customer.
+//! are always read. Of a customer, a message with a payload counts five times and an answer to a
+//! request does not.
 //!
 //! Nothing that is dropped is answered: a device retransmits a confirmable message, and waits
 //! longer each time (RFC 7252 section 4.2), and a flood is not worth an answer. The tables have a
 //! fixed size, and cost a known device one line of the processor's cache per datagram.
 
 mod customers;
-mod known_addresses;
 mod rate;
 
 use std::hash::{DefaultHasher, Hash, Hasher as _};
+use std::sync::Arc;
 
 use crate::dispatch::RateScope;
 use crate::ids::CustomerId;
+use crate::known_devices::{DeviceMark, KnownDevices};
 use crate::limits::{
     CUSTOMER_RATE, DEVICE_RATE, DEVICE_RATE_BURST_S, STRANGER_RATE, STRANGER_RATE_BURST_S,
     STRANGERS_RATE_FACTOR,
@@ -33,10 +35,13 @@ use crate::network::network_of_host;
 use crate::peer::Peer;
 
 use customers::CustomerRates;
-use known_addresses::KnownAddresses;
 use rate::{Bucket, Rate, RateTable};
 
 pub use customers::CustomerSlot;
+
+/// The messages that one with a payload counts as: it is stored, which takes ten times as long as
+/// an update that changes nothing.
+const STORED_UNITS: u32 = 5;
 
 /// The rates that an operator may set; 0 means none.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -50,33 +55,17 @@ pub struct RateLimits {
     pub customer: u32,
 }
 
-/// What came to light about a sender after its datagram was admitted.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum SenderStanding {
-    /// A device has its address.
-    Known,
-    /// It is no known device: its message was refused.
-    Stranger,
-}
-
-/// What an arbiter tells the one that received a datagram about its sender.
-#[derive(Clone, Copy, Debug)]
-pub struct SenderNote {
-    /// The sender.
-    pub peer: Peer,
-    /// What it is.
-    pub standing: SenderStanding,
-}
-
 /// What the senders of an arbiter's datagrams have used of their rates.
 #[derive(Debug)]
 pub(super) struct Admission {
+    known_devices: Arc<KnownDevices>,
     strangers: RateTable,
-    all_strangers: Bucket,
+    refusals: Bucket,
+    look_ups: Bucket,
+    /// The rate of refusals, and that of look-ups.
     strangers_rate: Option<Rate>,
     devices: RateTable,
     customers: CustomerRates,
-    known_addresses: KnownAddresses,
 }
 
 impl RateLimits {
@@ -100,15 +89,16 @@ impl Default for RateLimits {
 
 impl Admission {
     /// Nothing is used yet of these rates.
-    pub(super) fn within(rates: RateLimits) -> Self {
+    pub(super) fn within(rates: RateLimits, known_devices: Arc<KnownDevices>) -> Self {
         let all_strangers = rates.stranger.saturating_mul(STRANGERS_RATE_FACTOR);
         Self {
+            known_devices,
             strangers: RateTable::at(Rate::of(rates.stranger, STRANGER_RATE_BURST_S)),
-            all_strangers: Bucket::default(),
+            refusals: Bucket::default(),
+            look_ups: Bucket::default(),
             strangers_rate: Rate::of(all_strangers, 1),
             devices: RateTable::at(Rate::of(rates.device, DEVICE_RATE_BURST_S)),
             customers: CustomerRates::at(Rate::of(rates.customer, 1)),
-            known_addresses: KnownAddresses::default(),
         }
     }
 
@@ -124,7 +114,7 @@ impl Admission {
             && self
                 .strangers
                 .is_used_up(digest(&network_of_host(peer.ip())), now)
-            && !self.known_addresses.has(peer.ip())
+            && !self.may_be_device_at(peer)
             && !knows()
         {
             return Err(RateScope::Stranger);
@@ -135,19 +125,28 @@ impl Admission {
         }
     }
 
-    /// Whether a look-up may begin for the sender of a message.
+    /// Whether a look-up may begin for the sender of a message. `knows` as for a datagram.
     pub(super) fn admit_look_up(
-        &self,
+        &mut self,
         now: Timestamp,
         peer: Peer,
         knows: impl FnOnce() -> bool,
     ) -> Result<(), RateScope> {
-        let is_used_up = self
-            .strangers_rate
-            .is_some_and(|rate| self.all_strangers.is_used_up(rate, now));
-        match is_used_up && !self.known_addresses.has(peer.ip()) && !knows() {
-            true => Err(RateScope::Strangers),
-            false => Ok(()),
+        match self.may_be_device_at(peer) || knows() {
+            true => Ok(()),
+            false => take(&mut self.look_ups, self.strangers_rate, now),
+        }
+    }
+
+    /// Whether a message that belongs to no device is refused with an answer.
+    pub(super) fn admit_refusal(
+        &mut self,
+        now: Timestamp,
+        knows: impl FnOnce() -> bool,
+    ) -> Result<(), RateScope> {
+        match knows() {
+            true => Ok(()),
+            false => take(&mut self.refusals, self.strangers_rate, now),
         }
     }
 
@@ -155,31 +154,38 @@ impl Admission {
     pub(super) fn admit_of(
         &mut self,
         customer: CustomerSlot,
+        has_payload: bool,
         now: Timestamp,
     ) -> Result<(), RateScope> {
-        match self.customers.take(customer, now) {
+        let units = if has_payload { STORED_UNITS } else { 1 };
+        match self.customers.take(customer, units, now) {
             true => Ok(()),
             false => Err(RateScope::Customer),
         }
     }
 
-    /// Notes what a sender is.
-    pub(super) fn note(&mut self, now: Timestamp, note: SenderNote) {
-        let ip = note.peer.ip();
-        match note.standing {
-            SenderStanding::Known => self.known_addresses.note(ip),
-            SenderStanding::Stranger => {
-                self.strangers.add(digest(&network_of_host(ip)), now);
-                if let Some(rate) = self.strangers_rate {
-                    self.all_strangers.add(rate, now);
-                }
-            }
-        }
+    /// Counts a refused message against its sender, which is no known device.
+    pub(super) fn note_stranger(&mut self, now: Timestamp, peer: Peer) {
+        let address = network_of_host(peer.ip());
+        self.strangers.add(digest(&address), now);
     }
 
     /// The slot of a customer.
     pub(super) fn slot_of(&mut self, customer: &CustomerId) -> CustomerSlot {
         self.customers.slot_of(customer)
+    }
+}
+
+impl Admission {
+    fn may_be_device_at(&self, peer: Peer) -> bool {
+        self.known_devices.may_have(DeviceMark::Address(peer.ip()))
+    }
+}
+
+fn take(bucket: &mut Bucket, rate: Option<Rate>, now: Timestamp) -> Result<(), RateScope> {
+    match rate.is_none_or(|rate| bucket.take(rate, now)) {
+        true => Ok(()),
+        false => Err(RateScope::Strangers),
     }
 }
 

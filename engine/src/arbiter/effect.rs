@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use crate::admin_log::entry::Entry;
-use crate::arbiter::admission::{CustomerSlot, SenderNote};
+use crate::arbiter::admission::CustomerSlot;
 use crate::arbiter::input::{DeviceInput, DeviceReply};
 use crate::device::record::RestoredDevice;
 use crate::dispatch::DropReason;
@@ -41,8 +41,9 @@ pub enum ArbiterEffect<H, R> {
     Forward(ArbiterId, ForwardedDatagram),
     /// Tell another arbiter which arbiter owns the device at a peer.
     SendRouteHint(RouteHint),
-    /// Tell the arbiter that received a datagram what its sender is, for `take_note`.
-    TellOfSender(ArbiterId, SenderNote),
+    /// Tell the arbiter that received a datagram that its sender is no known device, for
+    /// `note_stranger`.
+    TellOfStranger(ArbiterId, Peer),
     /// Send a datagram.
     Send(Peer, Vec<u8>),
     /// The datagram with this number is dropped.

@@ -4,12 +4,12 @@ pub(super) mod vocabulary;
 
 use protocol::coap::code::Code;
 
-use super::admission::{SenderNote, SenderStanding};
 use super::input::{ActorExit, DeviceCommand, DeviceInput, StoreUnavailable};
 use super::{CROWDED_RETRY_MS, STORE_RETRY_MS};
 use crate::dispatch::peer_table::PeerBinding;
 use crate::dispatch::{DevicesAtAddress, DropReason, RateScope, Restoration};
-use crate::limits::{PANICS_MAX, STRANGER_RATE_BURST_S};
+use crate::known_devices::DeviceMark;
+use crate::limits::{PANICS_MAX, STRANGER_RATE_BURST_S, STRANGERS_RATE_FACTOR};
 use crate::moment::Moment;
 use crate::supervision::ActorFailure;
 
@@ -230,12 +230,11 @@ fn the_forwarding_arbiter_gets_a_route_hint_and_uses_it() {
 #[test]
 fn a_refused_registration_counts_against_its_address_at_the_arbiter_that_received_it() {
     let mut fixture = ArbiterFixture::new();
+    fixture.known_devices.complete();
     let admit = |fixture: &mut ArbiterFixture| fixture.arbiter.admit(fixture.at.now, peer());
     for _ in 0..STRANGER_RATE_BURST_S {
         assert_eq!(admit(&mut fixture), Ok(()));
         fixture.receives(&register());
-        fixture.finds(Ok(None));
-        fixture.finds_devices(DevicesAtAddress::Nobody);
     }
     let over = DropReason::OverRate(RateScope::Stranger);
     assert_eq!(admit(&mut fixture), Err(over));
@@ -248,33 +247,61 @@ fn a_refusal_is_noted_where_the_datagram_was_received() {
     let [mut here, mut there] = ArbiterFixture::two();
     assert_eq!(here.receives(&answer()), ["forward [1] to 1"]);
     let refused = [
-        "tell 0 that 10.0.0.1:5683 is Stranger",
+        "tell 0 that 10.0.0.1:5683 is a stranger",
         "drop 1: UnknownPeer",
     ];
     assert_eq!(there.receives_forwarded(&mut here), refused);
+    here.known_devices.complete();
     for _ in 0..STRANGER_RATE_BURST_S {
-        let note = SenderNote {
-            peer: peer(),
-            standing: SenderStanding::Stranger,
-        };
-        here.arbiter.take_note(here.at.now, note);
+        here.arbiter.note_stranger(here.at.now, peer());
     }
     let over = DropReason::OverRate(RateScope::Stranger);
     assert_eq!(here.arbiter.admit(here.at.now, peer()), Err(over));
 }
 
 #[test]
-fn a_device_found_by_its_address_is_known_where_its_datagram_was_received() {
-    let [mut here, mut there] = ArbiterFixture::two();
-    assert_eq!(here.receives(&data()), ["forward [1] to 1"]);
-    there.receives_forwarded(&mut here);
-    let found = there.finds_devices(DevicesAtAddress::One(key(METER)));
-    assert_eq!(found[0], "tell 0 that 10.0.0.1:5683 is Known");
+fn a_message_that_has_no_mark_of_a_device_is_refused_without_a_look_up() {
+    let mut fixture = ArbiterFixture::new();
+    fixture.known_devices.complete();
+    let forbidden = ["drop 1: UnknownEndpoint", "send 4.03"];
+    assert_eq!(fixture.receives(&register()), forbidden);
+    let not_found = ["drop 2: UnknownLocation", "send 4.04"];
+    assert_eq!(fixture.receives(&update()), not_found);
+    let unauthorized = ["drop 3: UnknownAddress", "send 4.01"];
+    assert_eq!(fixture.receives(&data()), unauthorized);
+    assert_eq!(fixture.arbiter.strangers().len(), 2, "named, and not");
+
+    let of_device = DeviceMark::Key(key(METER).prefix());
+    for (mark, message, looked_up) in [
+        (DeviceMark::Address(peer().ip()), register(), "10.0.0.1"),
+        (DeviceMark::Endpoint("meter"), register(), "the name meter"),
+        (of_device, update(), "a location"),
+    ] {
+        let mut fixture = ArbiterFixture::new();
+        fixture.known_devices.complete();
+        fixture.known_devices.add(mark);
+        assert_eq!(fixture.receives(&message), [format!("look up {looked_up}")]);
+    }
+}
+
+#[test]
+fn beyond_the_rate_of_all_strangers_none_is_answered() {
+    let mut fixture = ArbiterFixture::new();
+    fixture.known_devices.complete();
+    let refused = ["drop 1: UnknownEndpoint", "send 4.03"];
+    assert_eq!(fixture.receives(&register()), refused);
+    let mut last = Vec::new();
+    for _ in 0..BOUNDS.rates.stranger * STRANGERS_RATE_FACTOR {
+        last = fixture.receives(&register());
+    }
+    let number = BOUNDS.rates.stranger * STRANGERS_RATE_FACTOR + 1;
+    assert_eq!(last, [format!("drop {number}: OverRate(Strangers)")]);
 }
 
 #[test]
 fn an_impostor_counts_as_a_stranger() {
     let mut fixture = ArbiterFixture::new();
+    fixture.known_devices.complete();
     for number in 0..STRANGER_RATE_BURST_S as u64 {
         fixture.take(|arbiter, at, out| arbiter.handle_impostor(at.now, (number, peer()), out));
     }

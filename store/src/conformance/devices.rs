@@ -4,6 +4,7 @@ use engine::action::{Action, Outcome, Status};
 use engine::change::{Change, UniqueName};
 use engine::device::record::{DeviceRecord, RestoredDevice};
 use engine::ids::Imsi;
+use engine::known_devices::DeviceMark;
 use engine::profile::Profile;
 
 use super::lists::{everything, whole_log};
@@ -29,6 +30,18 @@ pub(super) fn have_their_names(ground: &TestBed<'_>) {
     }
     for name in UniqueName::all_of(&device(&acme(), 3)) {
         assert_eq!(wait(store.device_by_name(name)), Ok(None));
+    }
+    drop(store);
+    let store = ground.open();
+    let three = device(&acme(), 3);
+    assert_eq!(commit(&*store, known(&three)), Ok(()));
+    for meter in [&one, &two, &three] {
+        let marks = [
+            DeviceMark::Endpoint(meter.endpoint.as_str()),
+            DeviceMark::Key(meter.key().prefix()),
+            DeviceMark::Address(meter.ip.expect("a sample has an address")),
+        ];
+        assert!(marks.iter().all(|it| store.known_devices().may_have(*it)));
     }
     // A customer has its name, but it is no device.
     assert_eq!(

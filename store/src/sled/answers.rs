@@ -24,6 +24,7 @@ use engine::ids::{
     ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId, JobId, Partition,
 };
 use engine::job::{Job, JobDevice, RestoredPart};
+use engine::known_devices::KnownDevices;
 use engine::policy::CustomerSettings;
 use engine::profile::Profile;
 use engine::query::devices::{DeviceFilter, DevicePage, DevicePageRequest, SearchTooBroad};
@@ -57,6 +58,10 @@ impl DeviceReads for SledStore {
 
     fn device_at(&self, prefix: [u8; 8]) -> ReadAnswer<Option<DeviceKey>> {
         self.readers.ask(move |db| devices::device_at(db, prefix))
+    }
+
+    fn known_devices(&self) -> Arc<KnownDevices> {
+        Arc::clone(&self.state.known_devices)
     }
 
     fn devices_at_address(&self, ip: IpAddr) -> ReadAnswer<DevicesAtAddress> {

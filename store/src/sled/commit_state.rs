@@ -1,9 +1,10 @@
 //! How much is queued, and is the store still reliable?
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use engine::delivery::backlog::Sequence;
+use engine::known_devices::KnownDevices;
 use tokio::sync::watch;
 
 use super::meters::StoreMeters;
@@ -34,6 +35,8 @@ pub(super) struct CommitState {
     pub(super) notifiers: PartitionNotifiers,
     /// The metrics of the committer.
     pub(super) meters: StoreMeters,
+    /// The marks of all devices.
+    pub(super) known_devices: Arc<KnownDevices>,
 }
 
 impl CommitState {
@@ -51,6 +54,7 @@ impl CommitState {
             applying: RwLock::new(()),
             notifiers: PartitionNotifiers::default(),
             meters: StoreMeters::new(),
+            known_devices: Arc::default(),
         }
     }
 

@@ -16,6 +16,7 @@ use super::device_counts::DeviceCounts;
 use super::disk::Disk;
 use super::epochs::Epochs;
 use super::fault::Fault;
+use super::known_devices;
 use super::last_group::LastGroup;
 use super::ledger::Ledger;
 use super::meters::BatchContents;
@@ -316,6 +317,7 @@ impl Committer {
         self.state.begin_group();
         let changed = rows.len();
         let moved = DeviceCounts::moved_by(&rows)?;
+        known_devices::add(&rows, &self.state.known_devices)?;
         let mut keeping = self.kept_writes.hold();
         let encoded = keeping.encoded(&rows);
         self.write_durably(rows.into_batch())

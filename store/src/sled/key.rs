@@ -29,6 +29,9 @@ pub(crate) type Key = Vec<u8>;
 /// The most milliseconds that the first six bytes of an id can hold.
 const ID_MS_MAX: i64 = (1 << 48) - 1;
 
+/// The kind of name that an endpoint name is.
+const ENDPOINT: u8 = 4;
+
 /// A kind of row. The number is the first byte of its keys and never changes its meaning.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[repr(u8)]
@@ -327,10 +330,15 @@ pub(crate) fn name(name: &UniqueName) -> Key {
         UniqueName::Iccid(iccid) => device_name(1, iccid.as_str()),
         UniqueName::Imsi(imsi) => device_name(2, imsi.as_str()),
         UniqueName::Msisdn(msisdn) => device_name(3, msisdn.as_str()),
-        UniqueName::Endpoint(endpoint) => device_name(4, endpoint.as_str()),
+        UniqueName::Endpoint(endpoint) => device_name(ENDPOINT, endpoint.as_str()),
         UniqueName::PskIdentity(identity) => device_name(5, identity),
         UniqueName::Address { ip, .. } => device::at(*ip),
     }
+}
+
+/// The prefix of the rows of endpoint names.
+pub(crate) fn endpoints() -> Key {
+    device_name(ENDPOINT, "")
 }
 
 /// A further piece of a value that is too large for one row.

@@ -181,6 +181,14 @@ impl<'t> Overlay<'t> {
         rewritten.collect()
     }
 
+    /// The rows to be written with a value whose keys have a prefix.
+    pub(super) fn put_under(&self, prefix: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let end = key::behind(prefix.to_vec());
+        let bounds = (Bound::Included(prefix), Bound::Excluded(end.as_slice()));
+        let written = self.writes.range::<[u8], _>(bounds);
+        written.filter_map(|(key, write)| Some((key.as_ref(), write.as_deref()?)))
+    }
+
     /// The rows to be written; those without a value are removed.
     pub(super) fn writes(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
         let writes = self.writes.iter();

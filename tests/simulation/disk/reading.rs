@@ -2,12 +2,14 @@
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use engine::action::Action;
 use engine::change::Counter;
 use engine::device::record::{DeviceRecord, RestoredDevice};
 use engine::dispatch::DevicesAtAddress;
 use engine::ids::{ActionId, DeviceKey};
+use engine::known_devices::{DeviceMark, KnownDevices};
 use engine::policy::CustomerSettings;
 use engine::profile::Profile;
 use engine::setting::{Setting, SettingName, SettingState};
@@ -97,7 +99,13 @@ impl Durable {
 
     /// The customer changes the address of a device.
     pub(crate) fn amend(&mut self, who: usize, ip: IpAddr) {
+        self.known.add(DeviceMark::Address(ip));
         self.profiles[who].ip = Some(ip);
+    }
+
+    /// The marks of all devices.
+    pub(crate) fn known_devices(&self) -> Arc<KnownDevices> {
+        Arc::clone(&self.known)
     }
 
     pub(crate) fn key(&self, who: usize) -> DeviceKey {

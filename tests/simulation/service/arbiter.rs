@@ -93,7 +93,7 @@ impl Arbiter {
     ) -> Self {
         Self {
             here,
-            machine: Machine::new(here, shard_map, BOUNDS),
+            machine: Machine::new(here, shard_map, BOUNDS, Arc::clone(&directory.known)),
             policy,
             actors: directory.keys.iter().map(|_| None).collect(),
             injected_panic: None,
@@ -339,7 +339,7 @@ impl Arbiter {
                     .push(hint);
             }
             // Without rates it changes nothing.
-            ArbiterEffect::TellOfSender(..) => {}
+            ArbiterEffect::TellOfStranger(..) => {}
             ArbiterEffect::Send(to, datagram) => turn.acts.push(ArbiterAct::Send {
                 step: None,
                 who: None,

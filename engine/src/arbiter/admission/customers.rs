@@ -50,8 +50,8 @@ impl CustomerRates {
         slot
     }
 
-    /// Takes one for a customer if it can be taken; returns whether it was.
-    pub(super) fn take(&mut self, customer: CustomerSlot, now: Timestamp) -> bool {
+    /// Takes this many for a customer if one can be taken; returns whether they were.
+    pub(super) fn take(&mut self, customer: CustomerSlot, units: u32, now: Timestamp) -> bool {
         let Some(rate) = self.rate else {
             return true;
         };
@@ -72,7 +72,13 @@ impl CustomerRates {
                 *bucket = Bucket::default();
                 true
             }
-            false => bucket.take(rate, now),
+            false => {
+                let can = bucket.take(rate, now);
+                if can {
+                    (1..units).for_each(|_| bucket.add(rate, now));
+                }
+                can
+            }
         }
     }
 }
@@ -92,11 +98,19 @@ mod tests {
     #[test]
     fn customers_that_send_at_the_same_time_have_a_rate_each() {
         let (mut rates, [acme, other]) = rates();
-        assert!(rates.take(other, START), "it is alone still");
+        assert!(rates.take(other, 1, START), "it is alone still");
         assert_eq!(taken(&mut rates, acme, START), 10);
         assert_eq!(taken(&mut rates, other, START), 10);
         assert_eq!(taken(&mut rates, acme, START.plus_ms(500)), 5);
         assert_eq!(taken(&mut rates, acme, START.plus_ms(1_000)), 1_000);
+    }
+
+    #[test]
+    fn what_costs_more_takes_more() {
+        let (mut rates, [acme, other]) = rates();
+        assert!(rates.take(other, 1, START));
+        let taken = (0..1_000).filter(|_| rates.take(acme, 4, START));
+        assert_eq!(taken.count(), 3, "of ten the last took what was left");
     }
 
     #[test]
@@ -113,6 +127,6 @@ mod tests {
     }
 
     fn taken(rates: &mut CustomerRates, customer: CustomerSlot, now: Timestamp) -> usize {
-        (0..1_000).filter(|_| rates.take(customer, now)).count()
+        (0..1_000).filter(|_| rates.take(customer, 1, now)).count()
     }
 }

@@ -14,11 +14,11 @@ const RATES: RateLimits = RateLimits {
 
 #[test]
 fn an_address_of_strangers_is_not_read_beyond_its_rate_and_others_are() {
-    let mut admission = Admission::within(RATES);
+    let mut admission = admission(RATES);
     let stranger = peer("10.0.0.1:40000");
     for _ in 0..10 * STRANGER_RATE_BURST_S {
         assert_eq!(admission.admit(START, stranger, nobody), Ok(()));
-        note(&mut admission, stranger, SenderStanding::Stranger);
+        admission.note_stranger(START, stranger);
     }
     let other_port = peer("10.0.0.1:40001");
     assert_eq!(
@@ -37,7 +37,7 @@ fn an_address_of_strangers_is_not_read_beyond_its_rate_and_others_are() {
 
 #[test]
 fn a_device_is_read_whatever_strangers_at_its_address_send() {
-    let mut admission = Admission::within(RATES);
+    let mut admission = admission(RATES);
     let device = peer("10.0.0.1:5683");
     use_up(&mut admission, device);
     assert_eq!(
@@ -45,13 +45,14 @@ fn a_device_is_read_whatever_strangers_at_its_address_send() {
         Err(RateScope::Stranger)
     );
     assert_eq!(admission.admit(START, device, || true), Ok(()));
-    note(&mut admission, device, SenderStanding::Known);
+    let address = DeviceMark::Address(device.ip());
+    admission.known_devices.add(address);
     assert_eq!(admission.admit(START, device, nobody), Ok(()));
 }
 
 #[test]
 fn the_addresses_of_an_ipv6_host_are_one() {
-    let mut admission = Admission::within(RATES);
+    let mut admission = admission(RATES);
     use_up(&mut admission, peer("[2001:db8::1]:5683"));
     let same = admission.admit(START, peer("[2001:db8::ffff:2]:5683"), nobody);
     assert_eq!(same, Err(RateScope::Stranger));
@@ -62,33 +63,29 @@ fn the_addresses_of_an_ipv6_host_are_one() {
 }
 
 #[test]
-fn no_look_up_begins_for_strangers_beyond_the_rate_of_all() {
-    let mut admission = Admission::within(RATES);
-    let rate = 10 * STRANGERS_RATE_FACTOR;
-    let stranger = |number: u32| peer(&format!("10.1.{}.{}:5683", number / 256, number % 256));
-    for number in 0..rate {
-        assert_eq!(
-            admission.admit_look_up(START, stranger(number), nobody),
-            Ok(())
-        );
-        note(&mut admission, stranger(number), SenderStanding::Stranger);
+fn no_look_up_begins_for_strangers_and_none_is_refused_beyond_the_rate_of_all() {
+    let mut admission = admission(RATES);
+    let stranger = peer("10.1.0.1:5683");
+    for _ in 0..10 * STRANGERS_RATE_FACTOR {
+        assert_eq!(admission.admit_look_up(START, stranger, nobody), Ok(()));
+        assert_eq!(admission.admit_refusal(START, nobody), Ok(()));
     }
-    let one_more = stranger(rate);
-    let refused = Err(RateScope::Strangers);
-    assert_eq!(admission.admit_look_up(START, one_more, nobody), refused);
-    assert_eq!(admission.admit_look_up(START, one_more, || true), Ok(()));
-    note(&mut admission, one_more, SenderStanding::Known);
-    assert_eq!(admission.admit_look_up(START, one_more, nobody), Ok(()));
+    let over = Err(RateScope::Strangers);
+    assert_eq!(admission.admit_look_up(START, stranger, nobody), over);
+    assert_eq!(admission.admit_look_up(START, stranger, || true), Ok(()));
+    assert_eq!(admission.admit_refusal(START, nobody), over);
+    assert_eq!(admission.admit_refusal(START, || true), Ok(()));
     let later = START.plus_ms(100);
-    assert_eq!(
-        admission.admit_look_up(later, stranger(rate + 1), nobody),
-        Ok(())
-    );
+    assert_eq!(admission.admit_look_up(later, stranger, nobody), Ok(()));
+    assert_eq!(admission.admit_refusal(later, nobody), Ok(()));
+    let address = DeviceMark::Address(stranger.ip());
+    admission.known_devices.add(address);
+    assert_eq!(admission.admit_look_up(START, stranger, nobody), Ok(()));
 }
 
 #[test]
 fn one_device_is_not_read_beyond_its_rate() {
-    let mut admission = Admission::within(RATES);
+    let mut admission = admission(RATES);
     let (device, other) = (peer("10.0.0.1:5683"), peer("10.0.0.1:5684"));
     let read = (0..1_000).filter(|_| admission.admit(START, device, || true).is_ok());
     assert_eq!(read.count() as i64, 20 * DEVICE_RATE_BURST_S);
@@ -101,10 +98,10 @@ fn one_device_is_not_read_beyond_its_rate() {
 
 #[test]
 fn without_rates_everything_is_read() {
-    let mut admission = Admission::within(RateLimits::NONE);
+    let mut admission = admission(RateLimits::NONE);
     let stranger = peer("10.0.0.1:5683");
     for _ in 0..100_000 {
-        note(&mut admission, stranger, SenderStanding::Stranger);
+        admission.note_stranger(START, stranger);
     }
     assert_eq!(admission.admit(START, stranger, nobody), Ok(()));
     assert_eq!(admission.admit_look_up(START, stranger, nobody), Ok(()));
@@ -112,12 +109,15 @@ fn without_rates_everything_is_read() {
 
 fn use_up(admission: &mut Admission, peer: Peer) {
     for _ in 0..10 * STRANGER_RATE_BURST_S {
-        note(admission, peer, SenderStanding::Stranger);
+        admission.note_stranger(START, peer);
     }
 }
 
-fn note(admission: &mut Admission, peer: Peer, standing: SenderStanding) {
-    admission.note(START, SenderNote { peer, standing });
+/// Without devices.
+fn admission(rates: RateLimits) -> Admission {
+    let known_devices = KnownDevices::default();
+    known_devices.complete();
+    Admission::within(rates, Arc::new(known_devices))
 }
 
 fn nobody() -> bool {

@@ -1,10 +1,12 @@
 //! The vocabulary of the arbiter's tests: its inputs, and its effects line by line.
 
+use std::sync::Arc;
+
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 
-use crate::arbiter::admission::{CustomerSlot, RateLimits, SenderNote};
+use crate::arbiter::admission::{CustomerSlot, RateLimits};
 use crate::arbiter::effect::{ArbiterEffect, LookupId, StartupProgress, StoreLookup};
 use crate::arbiter::input::{
     ActorExit, Conditions, DeviceCommand, DeviceInput, PendingCommand, Received, StartupPage,
@@ -19,6 +21,7 @@ use crate::dispatch::router::{ForwardedDatagram, RouteHint};
 use crate::dispatch::shard_map::{ArbiterId, ShardMap};
 use crate::dispatch::{DevicesAtAddress, Restoration};
 use crate::ids::{CustomerId, DeviceId, DeviceKey, Endpoint, Iccid};
+use crate::known_devices::KnownDevices;
 use crate::location::Location;
 use crate::moment::Timestamp;
 use crate::peer::{Peer, PeerIdentity};
@@ -63,6 +66,7 @@ pub(super) struct ArbiterFixture {
     pub(super) shard_map: ShardMap,
     pub(super) arbiter: Machine,
     pub(super) at: Conditions,
+    pub(super) known_devices: Arc<KnownDevices>,
     datagrams: u64,
     /// The last look-up by name or location.
     look_up: Option<LookupId>,
@@ -88,15 +92,17 @@ impl ArbiterFixture {
     }
 
     fn of(here: ArbiterId, shard_map: ShardMap) -> Self {
+        let known_devices = Arc::default();
         Self {
             here,
             shard_map,
-            arbiter: Arbiter::new(here, shard_map, BOUNDS),
+            arbiter: Arbiter::new(here, shard_map, BOUNDS, Arc::clone(&known_devices)),
             at: Conditions {
                 now: START,
                 is_store_full: false,
                 restoration: Restoration::Complete,
             },
+            known_devices,
             datagrams: 0,
             look_up: None,
             generation: None,
@@ -253,8 +259,8 @@ impl ArbiterFixture {
                 let (to, home) = (hint.to.index(), hint.arbiter.index());
                 format!("teach {to} that {} is at {home}", hint.peer)
             }
-            ArbiterEffect::TellOfSender(to, SenderNote { peer, standing }) => {
-                format!("tell {} that {peer} is {standing:?}", to.index())
+            ArbiterEffect::TellOfStranger(to, peer) => {
+                format!("tell {} that {peer} is a stranger", to.index())
             }
             ArbiterEffect::Send(to, datagram) => {
                 assert_eq!(to, peer());

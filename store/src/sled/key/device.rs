@@ -71,7 +71,12 @@ pub(crate) fn at(ip: IpAddr) -> Key {
         IpAddr::V4(ip) => ip.to_ipv6_mapped(),
         IpAddr::V6(ip) => ip,
     };
-    Builder::of(Table::Address).bytes(&ip.octets()).end()
+    append(addresses(), &ip.octets())
+}
+
+/// The prefix of the keys of all devices by their addresses.
+pub(crate) fn addresses() -> Key {
+    Builder::of(Table::Address).end()
 }
 
 /// How many devices with these flags a customer has; the store maintains this count itself.
