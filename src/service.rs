@@ -265,7 +265,7 @@ async fn failed(commits: &dyn Commit) {
     }
 }
 
-/// Returns when the process is asked to stop.
+/// Returns when the process is asked to stop, also by the end of its terminal.
 pub async fn wait_for_signal() {
     Signals::listen().received().await;
 }
@@ -274,6 +274,7 @@ pub async fn wait_for_signal() {
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    hangup: Signal,
 }
 
 impl Signals {
@@ -282,6 +283,7 @@ impl Signals {
         Self {
             terminate: listen(SignalKind::terminate()),
             interrupt: listen(SignalKind::interrupt()),
+            hangup: listen(SignalKind::hangup()),
         }
     }
 
@@ -289,6 +291,7 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
+            _ = self.hangup.recv() => {}
         }
     }
 }

@@ -142,31 +142,24 @@ fn every_call_is_answered_or_not_accepted_when_the_service_stops() {
 }
 
 #[test]
-fn an_interrupt_from_the_keyboard_stops_it_as_well() {
-    let data = TempDir::new().unwrap();
-    let mut child = serve(data.path())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut first = [0; 9];
-    child
-        .stdout
-        .as_mut()
-        .unwrap()
-        .read_exact(&mut first)
-        .unwrap();
-    assert_eq!(&first, b"listening");
-    let mut interrupt = Command::new("kill");
-    assert!(
-        interrupt
-            .args(["-INT", &child.id().to_string()])
-            .status()
-            .unwrap()
-            .success()
-    );
-    let status = until("the end", || child.try_wait().unwrap());
-    assert_eq!(status.code(), Some(0), "{status}");
+fn an_interrupt_from_the_keyboard_and_the_end_of_the_terminal_stop_it_as_well() {
+    for signal in ["-INT", "-HUP"] {
+        let data = TempDir::new().unwrap();
+        let mut child = serve(data.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut first = [0; 9];
+        let stdout = child.stdout.as_mut().unwrap();
+        stdout.read_exact(&mut first).unwrap();
+        assert_eq!(&first, b"listening");
+        let id = child.id().to_string();
+        let sent = Command::new("kill").args([signal, &id]).status();
+        assert!(sent.unwrap().success());
+        let status = until("the end", || child.try_wait().unwrap());
+        assert_eq!(status.code(), Some(0), "{signal}: {status}");
+    }
 }
 
 #[test]
