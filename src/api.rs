@@ -42,7 +42,6 @@ mod settings;
 mod strangers;
 mod tokens;
 mod words;
-mod zone;
 
 use std::net::IpAddr;
 use std::sync::Arc;

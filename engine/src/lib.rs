@@ -40,6 +40,7 @@ pub mod strangers;
 pub mod supervision;
 pub mod tags;
 pub mod topic;
+pub mod zone;
 
 pub use protocol::base64_text;
 pub use protocol::coap::block::BlockSize;

@@ -76,7 +76,7 @@ const CRATES: [(&str, &[&str]); 20] = [
     ("hmac", &["engine"]),
     ("hdrhistogram", &["harness"]),
     ("indicatif", &[ROOT]),
-    ("jiff", &[ROOT]),
+    ("jiff", &["engine"]),
     ("metrics", &["actors", "store", ROOT]),
     ("metrics-exporter-prometheus", &[ROOT]),
     ("chrono", &["engine", "protocol"]),
@@ -98,7 +98,7 @@ const PATHS: [(&str, &[&str]); 6] = [
         "chrono",
         &["engine/src/moment.rs", "protocol/src/lwm2m/value/time.rs"],
     ),
-    ("jiff", &["src/api/zone.rs"]),
+    ("jiff", &["engine/src/zone.rs"]),
     ("hmac", &["engine/src/delivery/signature.rs"]),
     ("rustls_native_certs", &["actors/src/http/trust.rs"]),
     (

@@ -7,6 +7,7 @@ use engine::admin_log::daily::{DAYS_TOLD, DayAmount, Statistics, StatisticsQuery
 use engine::admin_log::entry::Category;
 use engine::ids::CustomerId;
 use engine::moment::Timestamp;
+use engine::zone::Zone;
 
 use crate::api::Api;
 use crate::api::access::AuthenticatedCaller;
@@ -14,7 +15,6 @@ use crate::api::body::Query;
 use crate::api::error::ApiError;
 use crate::api::fields::Fields;
 use crate::api::words::Word;
-use crate::api::zone::Zone;
 
 /// The statistics of the log (seed 2.3).
 #[derive(Serialize)]
