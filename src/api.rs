@@ -36,6 +36,7 @@ mod psk;
 mod rate_limit;
 mod records;
 mod routes;
+mod schedules;
 mod secret;
 mod segment;
 mod settings;
@@ -91,7 +92,7 @@ pub struct ApiParts {
     pub devices: Devices,
     /// Sends calls to the forwarders of destinations.
     pub deliveries: Deliveries,
-    /// Creates and cancels jobs.
+    /// Creates and cancels jobs, creates and changes schedules.
     pub jobs: Jobs,
     /// The time, and the randomness for ids.
     pub clock: Clock,
@@ -117,7 +118,7 @@ struct Api {
     devices: Devices,
     /// Sends calls to the forwarders of destinations.
     deliveries: Deliveries,
-    /// Creates and cancels jobs.
+    /// Creates and cancels jobs, creates and changes schedules.
     jobs: Jobs,
     /// Which addresses destinations may have.
     policy: AddressPolicy,
@@ -159,8 +160,8 @@ struct Api {
     idempotency_locks: idempotency::IdempotencyLocks,
     /// The maximum number of devices in a bulk call.
     bulk_devices_max: u32,
-    /// The maximum number of devices in a job.
-    job_devices_max: u32,
+    /// The least period of a schedule, in seconds.
+    schedule_every_min_s: u32,
     /// The expiry of requests that set none of their own.
     action_expiry_ms: i64,
     /// How long a device in queue mode listens after its last message.
@@ -213,7 +214,7 @@ impl ApiState {
             token_lifetime_s: config.token_lifetime_s,
             idempotency_locks: idempotency::IdempotencyLocks::default(),
             bulk_devices_max: config.bulk_devices_max,
-            job_devices_max: config.job_devices_max,
+            schedule_every_min_s: config.schedule_every_min_s,
             action_expiry_ms: config.limits().action_expiry_ms,
             awake_window_ms: config.limits().awake_window_ms,
             udp_payload_bytes_max: config.udp_payload_bytes_max,

@@ -20,6 +20,7 @@ use engine::arbiter::ArbiterLimits;
 use engine::arbiter::admission::RateLimits;
 use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::forwarding::DeliveryRules;
+use engine::job::runner::JobLimits;
 use engine::limits::Limits;
 
 use crate::telemetry::{LogFilter, LogFormat};
@@ -247,6 +248,10 @@ settings! {
     job_devices_max: u32 = "100000", Number, parse::number(1..=10_000_000);
     /// Maximum number of running jobs per customer; one more is answered with 409.
     jobs_running_max: u32 = "10", Number, parse::number(1..=1_000);
+    /// Maximum number of schedules per customer; one more is answered with 409.
+    schedules_max: u32 = "100", Number, parse::number(1..=1_000);
+    /// Minimum of `every` of a schedule, in seconds.
+    schedule_every_min_s: u32 = "60", Number, parse::number(1..=86_400);
     /// Maximum number of SCHEDULED requests per device; one more is answered with 409.
     scheduled_max: u32 = "10", Number, parse::number(1..=10_000);
     /// Maximum number of waiting SEND_NOW requests per device; one more is answered with 409.
@@ -392,6 +397,14 @@ impl Config {
             passive_objects_max: self.passive_objects_max,
             log_payload_bytes_per_day: self.log_payload_bytes_per_day,
             block: self.coap_block_bytes,
+        }
+    }
+
+    /// The most of a customer that the runner of jobs has.
+    pub fn job_limits(&self) -> JobLimits {
+        JobLimits {
+            running_max: self.jobs_running_max,
+            schedules_max: self.schedules_max,
         }
     }
 

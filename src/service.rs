@@ -16,6 +16,7 @@ use actix_rt::System;
 use actors::arbiters::Arbiters;
 use actors::clock::{Clock, wall_clock};
 use actors::delivery::{Deliveries, DeliveryParts};
+use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
 use actors::logging::{Logging, RetentionPeriods};
 use actors::policy::PolicyCache;
@@ -158,11 +159,18 @@ impl Service {
         let job_parts = JobParts {
             clock: clock.clone(),
             commits: store.clone(),
-            store: store.clone(),
             devices: arbiters.devices(),
-            running_max: config.jobs_running_max,
+            selection: DeviceSelection {
+                store: store.clone(),
+                devices_max: config.job_devices_max,
+            },
+            limits: config.job_limits(),
         };
-        let jobs = Jobs::start(job_parts, store.running_jobs().await?);
+        let jobs = Jobs::start(
+            job_parts,
+            store.running_jobs().await?,
+            store.schedules().await?,
+        );
         let operator_token_path = operator.path.clone();
         let commits: Arc<dyn Commit> = store.clone();
         let parts = api::ApiParts {

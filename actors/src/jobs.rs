@@ -1,26 +1,30 @@
-//! How does the rest of the service reach running jobs? By the id of a job.
+//! How does the rest of the service reach running jobs and schedules? By their ids.
 
 mod messages;
 mod meters;
+mod preparation;
 mod runner;
+pub mod selection;
 mod supervisor;
 
 use std::sync::Arc;
 
 use actix::{Actor as _, Addr};
 use engine::idempotency::IdempotencyRecord;
-use engine::ids::{CustomerId, JobId};
+use engine::ids::{CustomerId, JobId, ScheduleId};
 use engine::job::Job;
-use engine::job::runner::JobRefusal;
+use engine::job::runner::{JobLimits, JobRefusal};
+use engine::schedule::{Schedule, ScheduleChange, ScheduleContents};
 use engine::supervision::Unserved;
-use store::{Commit, JobReads};
+use store::Commit;
 use tokio::sync::oneshot;
 use tracing::warn;
 
 use crate::clock::Clock;
 use crate::devices::Devices;
 
-use messages::{JobCommand, JobReply};
+use messages::{JobCommand, JobReply, StoredJobs};
+use selection::DeviceSelection;
 use supervisor::JobSupervisor;
 
 /// What jobs need.
@@ -30,25 +34,30 @@ pub struct JobParts {
     pub clock: Clock,
     /// Commits the progress of jobs.
     pub commits: Arc<dyn Commit>,
-    /// Reads running jobs.
-    pub store: Arc<dyn JobReads>,
+    /// Reads running jobs and schedules, and the devices of jobs.
+    pub selection: DeviceSelection,
     /// Submits requests.
     pub devices: Devices,
-    /// The most running jobs of a customer.
-    pub running_max: u32,
+    /// The most of a customer that there may be.
+    pub limits: JobLimits,
 }
 
-/// The handle to all running jobs.
+/// The handle to all running jobs and schedules.
 #[derive(Clone)]
 pub struct Jobs {
+    /// Reads the devices of jobs.
+    pub selection: DeviceSelection,
     supervisor: Addr<JobSupervisor>,
 }
 
 impl Jobs {
-    /// Starts the supervisor, which continues these jobs.
-    pub fn start(parts: JobParts, running: Vec<Job>) -> Self {
-        let supervisor = JobSupervisor::new(parts, running).start();
-        Self { supervisor }
+    /// Starts the supervisor, which continues these jobs and schedules.
+    pub fn start(parts: JobParts, running: Vec<Job>, schedules: Vec<Schedule>) -> Self {
+        let stored = StoredJobs { running, schedules };
+        Self {
+            selection: parts.selection.clone(),
+            supervisor: JobSupervisor::new(parts, stored).start(),
+        }
     }
 
     /// Creates a job whose contents are stored, and the idempotency record of its call with it;
@@ -68,13 +77,40 @@ impl Jobs {
         self.ask(|reply| JobCommand::Cancel { id, reply }).await
     }
 
+    /// Creates a schedule with its contents, and the idempotency record of its call with it; when
+    /// this answers Ok it is durable.
+    pub async fn create_schedule(
+        &self,
+        schedule: Schedule,
+        contents: ScheduleContents,
+        record: Option<IdempotencyRecord>,
+    ) -> Result<Schedule, JobRefusal> {
+        let created = Box::new((schedule, contents));
+        self.ask(|reply| JobCommand::CreateSchedule {
+            created,
+            record,
+            reply,
+        })
+        .await
+    }
+
+    /// Changes a schedule; when this answers Ok, that is durable.
+    pub async fn change_schedule(
+        &self,
+        id: ScheduleId,
+        change: ScheduleChange,
+    ) -> Result<Schedule, JobRefusal> {
+        self.ask(|reply| JobCommand::ChangeSchedule { id, change, reply })
+            .await
+    }
+
     /// Whether a customer may have one more running job.
     pub async fn check_room(&self, customer: CustomerId) -> Result<(), JobRefusal> {
         self.ask(|reply| JobCommand::CheckRoom { customer, reply })
             .await
     }
 
-    /// Stops the jobs of a customer that is being removed.
+    /// Stops the jobs and the schedules of a customer that is being removed.
     pub async fn forget(&self, customer: CustomerId) {
         let forgotten = self.ask(|reply| JobCommand::Forget { customer, reply });
         if let Err(error) = forgotten.await {

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use actix_web::web::ServiceConfig;
 use actors::delivery::{Deliveries, DeliveryParts};
+use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
 use actors::web::{self, Listening, Web};
 use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
@@ -136,16 +137,19 @@ pub(crate) fn serve(
     let job_parts = JobParts {
         clock: shelf.clock.clone(),
         commits: Arc::clone(&commits),
-        store: shelf.store.clone(),
+        selection: DeviceSelection {
+            store: shelf.store.clone(),
+            devices_max: config.job_devices_max,
+        },
         devices: line.devices.clone(),
-        running_max: config.jobs_running_max,
+        limits: config.job_limits(),
     };
     let parts = ApiParts {
         commits,
         store: shelf.store.clone(),
         devices: line.devices.clone(),
         deliveries: Deliveries::start(delivering, Vec::new(), &line.logging),
-        jobs: Jobs::start(job_parts, Vec::new()),
+        jobs: Jobs::start(job_parts, Vec::new(), Vec::new()),
         clock: shelf.clock.clone(),
         master_key,
         operator,

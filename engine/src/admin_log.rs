@@ -4,4 +4,5 @@ pub mod daily;
 pub mod entry;
 mod integration;
 pub mod payload;
+mod schedule;
 pub mod window;

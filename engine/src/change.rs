@@ -17,10 +17,11 @@ use crate::event::Event;
 use crate::idempotency::{IdempotencyKey, IdempotencyRecord, IdentifiedDevice};
 use crate::ids::{
     ActionId, ClientId, CustomerId, DestinationId, DeviceKey, Endpoint, Iccid, Imsi, JobId, Msisdn,
-    Shard,
+    ScheduleId, Shard,
 };
 use crate::job::{Job, JobDevice};
 use crate::profile::Profile;
+use crate::schedule::{Schedule, ScheduleContents};
 use crate::setting::Setting;
 
 /// All changes of one step.
@@ -78,6 +79,8 @@ pub enum Expect {
     },
     /// The job is running.
     JobRunning(JobId),
+    /// The schedule is exactly this.
+    Schedule(Box<Schedule>),
     /// There is no idempotency record under the key, for a device or for the whole call.
     IdempotencyKeyUnused {
         /// The key of the call.
@@ -247,6 +250,22 @@ pub enum Change {
     },
     /// Removes a job with its request and its devices. The requests it created stay.
     RemoveJob(JobId),
+    /// Puts a schedule.
+    PutSchedule(Box<Schedule>),
+    /// Puts what the jobs of a schedule request of which devices.
+    PutScheduleContents {
+        /// The schedule.
+        schedule: ScheduleId,
+        /// The contents.
+        contents: Box<ScheduleContents>,
+    },
+    /// Removes a schedule with its contents. Its jobs stay.
+    RemoveSchedule {
+        /// Its customer.
+        customer: CustomerId,
+        /// The schedule.
+        schedule: ScheduleId,
+    },
 }
 
 /// A change of a counter.

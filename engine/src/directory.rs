@@ -11,6 +11,7 @@ pub mod device;
 pub mod import;
 pub mod job;
 pub mod psk;
+pub mod schedule;
 pub mod setting;
 
 use crate::change::{Batch, Change, Expect, UniqueName};

@@ -306,6 +306,10 @@ uuid_id! {
     JobId
 }
 uuid_id! {
+    /// Names a schedule.
+    ScheduleId
+}
+uuid_id! {
     /// Names an administration log entry.
     EntryId
 }

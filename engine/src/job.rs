@@ -17,7 +17,7 @@ pub mod runner;
 use crate::action::NewAction;
 use crate::device::refusal::SubmitRefusal;
 use crate::idempotency::{CallFingerprint, IdempotencyKey, IdempotentCall};
-use crate::ids::{ActionId, CustomerId, DeviceId, DeviceKey, JobId};
+use crate::ids::{ActionId, CustomerId, DeviceId, DeviceKey, JobId, ScheduleId};
 use crate::limits::JOB_PART_DEVICES;
 use crate::moment::{Moment, Timestamp};
 use crate::supervision::Unserved;
@@ -29,6 +29,8 @@ pub struct Job {
     pub id: JobId,
     /// The customer that owns it.
     pub customer: CustomerId,
+    /// The schedule that created it, if none of the customer's calls did.
+    pub schedule: Option<ScheduleId>,
     /// Its state.
     pub state: JobState,
     /// When it was created.
@@ -72,6 +74,8 @@ pub enum JobOutcome {
     Refused(SubmitRefusal),
     /// The device gave no answer: it does not exist any more, or it kept failing.
     Unserved(Unserved),
+    /// The device was not asked: this request of an earlier run of the schedule was not final.
+    RequestOpen(ActionId),
 }
 
 /// What a caller is shown of a device of a job.
@@ -93,6 +97,7 @@ impl Job {
         Self {
             id: JobId::new(m.uuid()),
             customer,
+            schedule: None,
             state: match matched {
                 0 => JobState::Done,
                 _ => JobState::Running,
@@ -124,7 +129,8 @@ impl Job {
             match device.outcome {
                 Some(JobOutcome::Accepted(_)) => self.accepted += 1,
                 Some(JobOutcome::Refused(_) | JobOutcome::Unserved(_)) => self.rejected += 1,
-                None => {}
+                // An open request was counted when the job was created.
+                Some(JobOutcome::RequestOpen(_)) | None => {}
             }
         }
     }
@@ -145,7 +151,10 @@ impl JobDeviceStatus {
     pub fn of(outcome: Option<JobOutcome>, state: JobState) -> Self {
         match (outcome, state) {
             (Some(JobOutcome::Accepted(_)), _) => Self::Accepted,
-            (Some(JobOutcome::Refused(_) | JobOutcome::Unserved(_)), _) => Self::Rejected,
+            (
+                Some(JobOutcome::Refused(_) | JobOutcome::Unserved(_) | JobOutcome::RequestOpen(_)),
+                _,
+            ) => Self::Rejected,
             (None, JobState::Cancelled) => Self::Cancelled,
             (None, JobState::Running | JobState::Done) => Self::Pending,
         }
@@ -155,7 +164,7 @@ impl JobDeviceStatus {
 /// A part of a running job, as it is read to be worked on.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RestoredPart {
-    /// Its devices, without outcomes unless it is through.
+    /// Its devices. Unless it is through, only those have outcomes that are not to be asked.
     pub devices: Vec<JobDevice>,
     /// What each of them is to be requested.
     pub request: NewAction,

@@ -33,6 +33,7 @@ pub mod profile;
 pub mod query;
 pub mod route;
 pub mod rules;
+pub mod schedule;
 pub mod sealed;
 pub mod setting;
 pub mod step_event;

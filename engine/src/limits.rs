@@ -37,6 +37,9 @@ pub const JOBS_LOADED_MAX: usize = 8;
 /// answers and nothing is counted.
 pub const JOB_ROUNDS_MAX: u8 = 5;
 
+/// The longest period of a schedule: a leap year.
+pub const SCHEDULE_EVERY_S_MAX: u32 = 366 * 86_400;
+
 /// The networks of a customer.
 pub const NETWORKS_MAX: usize = 64;
 

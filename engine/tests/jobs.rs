@@ -1,4 +1,5 @@
-//! Does a job ask each device at most once and end, whatever fails and crashes meanwhile?
+//! Does a job ask each device at most once and end, and does each due time of a schedule create one
+//! job at most and run, whatever fails and crashes meanwhile?
 //!
 //! A seeded world performs the effects of the runner in any order: a store that may not save, and
 //! devices that may not answer although they have created the request. The service crashes, and the
@@ -14,15 +15,26 @@ use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
 use engine::change::{Batch, Change, Expect};
 use engine::device::refusal::SubmitRefusal;
 use engine::directory::job::contents_of;
+use engine::directory::schedule::run_of;
 use engine::idempotency::IdempotencyKey;
-use engine::ids::{ActionId, CustomerId, DeviceId, DeviceKey, JobId, TraceId};
-use engine::job::runner::{JobEffect, JobRunner, PartUnreadable, StoreRoom};
+use engine::ids::{ActionId, CustomerId, DeviceId, DeviceKey, JobId, ScheduleId, TraceId};
+use engine::job::runner::schedules::{PreparedRun, ScheduleEffect};
+use engine::job::runner::{JobEffect, JobLimits, JobRunner, PartUnreadable, StoreRoom};
 use engine::job::{Job, JobDevice, JobOutcome, JobState, RestoredPart};
 use engine::limits::{JOB_COMMANDS_MAX, JOBS_LOADED_MAX};
 use engine::moment::{Moment, Timestamp};
+use engine::schedule::{
+    NewSchedule, Recurrence, Rhythm, RunOutcome, Schedule, ScheduleChange, ScheduleContents,
+    ScheduleState, ScheduleTarget, ScheduledRun, SkipReason,
+};
 use engine::supervision::Unserved;
 
 const SEEDS: u128 = 300;
+
+const LIMITS: JobLimits = JobLimits {
+    running_max: 4,
+    schedules_max: 3,
+};
 
 /// Steps of a world with faults; afterwards nothing fails any more.
 const STEPS: u32 = 3_000;
@@ -37,6 +49,27 @@ fn a_job_asks_each_device_at_most_once_and_ends() {
         world.come_to_rest();
         world.assert_ended();
     }
+}
+
+#[test]
+fn a_due_time_creates_at_most_one_job_and_a_missed_one_runs_once() {
+    let mut runs = BTreeMap::new();
+    for seed in 0..SEEDS {
+        let mut world = World::new(seed);
+        for _ in 0..STEPS {
+            world.take_step();
+        }
+        world.come_to_rest();
+        world.assert_each_due_time_ran_once();
+        for run in &world.durable.runs {
+            let kind = match run.1.outcome {
+                RunOutcome::Created(_) => "job",
+                RunOutcome::Skipped(_) => "none",
+            };
+            *runs.entry(kind).or_insert(0) += 1;
+        }
+    }
+    assert!(runs["job"] > 1_000 && runs["none"] > 100, "{runs:?}");
 }
 
 /// A caller by number.
@@ -56,6 +89,9 @@ struct Durable {
     parts: BTreeMap<(JobId, u32), Vec<JobDevice>>,
     /// The requests created under a key, each with its job.
     created: Vec<(IdempotencyKey, DeviceKey, ActionId, JobId)>,
+    schedules: BTreeMap<ScheduleId, Schedule>,
+    /// Every run that was saved, in this order.
+    runs: Vec<(Schedule, ScheduledRun)>,
 }
 
 struct World {
@@ -80,7 +116,7 @@ impl World {
             seed,
             m: Moment::new(now, seed + 1),
             now,
-            runner: JobRunner::new(4),
+            runner: JobRunner::new(LIMITS),
             under_way: Vec::new(),
             durable: Durable::default(),
             cancelled: BTreeMap::new(),
@@ -100,7 +136,9 @@ impl World {
             10..13 => self.cancel(),
             13..15 => self.crash(),
             15..17 => self.crash_runner(),
-            17..60 => self.pass_time(),
+            17..19 => self.create_schedule(),
+            19..21 => self.change_schedule(),
+            21..60 => self.pass_time(),
             _ => self.perform_any(),
         }
         self.assert_bounds();
@@ -111,7 +149,8 @@ impl World {
         let count = [0, 1, 100, 128, 129, 300][self.below(6)];
         let job = Job::new(&mut self.m, customer, count);
         let id = |number| DeviceId::parse(&format!("d{number}")).unwrap();
-        for batch in contents_of(&job, request(), (0..count).map(id).collect()) {
+        let devices = (0..count).map(|number| JobDevice::new(id(number)));
+        for batch in contents_of(job.id, request(), devices.collect()) {
             assert!(self.commit(batch));
         }
         self.calls += 1;
@@ -133,6 +172,46 @@ impl World {
         let caller = self.calls;
         self.cancels.insert(caller, id);
         self.input(|runner, now, out| runner.cancel(now, id, caller, out));
+    }
+
+    fn create_schedule(&mut self) {
+        let customer = CustomerId::parse(["acme", "umbrella"][self.below(2)]).unwrap();
+        let period_s = [1, 60, 600][self.below(3)];
+        let start = self.now.plus_s(self.below(900) as i64 - 300);
+        let new = NewSchedule {
+            name: None,
+            recurrence: Recurrence {
+                rhythm: Rhythm::Every { period_s },
+                start,
+                // It ends, so that the world comes to rest.
+                end: Some(self.now.plus_s(i64::from(period_s) * 20)),
+            },
+        };
+        let mut m = Moment::new(self.now, self.m.next_u64().into());
+        let Some(schedule) = Schedule::new(&mut m, customer, new) else {
+            return;
+        };
+        self.calls += 1;
+        let caller = self.calls;
+        self.input(|runner, _, out| {
+            runner.create_schedule(schedule, contents(), None, caller, out);
+        });
+    }
+
+    fn change_schedule(&mut self) {
+        let schedules: Vec<ScheduleId> = self.durable.schedules.keys().copied().collect();
+        if schedules.is_empty() {
+            return;
+        }
+        let id = schedules[self.below(schedules.len())];
+        let change = match self.below(5) {
+            0 => ScheduleChange::Remove,
+            1..3 => ScheduleChange::Pause,
+            _ => ScheduleChange::Resume,
+        };
+        self.calls += 1;
+        let caller = self.calls;
+        self.input(|runner, now, out| runner.change_schedule(now, id, change, caller, out));
     }
 
     /// The service dies: of what is under way, anything may have taken effect.
@@ -172,12 +251,13 @@ impl World {
     }
 
     fn restore(&mut self) {
-        self.runner = JobRunner::new(4);
+        self.runner = JobRunner::new(LIMITS);
         let running = self.durable.jobs.values().cloned();
         let running = running
             .filter(|job| job.state == JobState::Running)
             .collect();
-        self.input(|runner, _, out| runner.restore(running, out));
+        let schedules = self.durable.schedules.values().cloned().collect();
+        self.input(|runner, _, out| runner.restore(running, schedules, out));
     }
 
     fn pass_time(&mut self) {
@@ -234,6 +314,55 @@ impl World {
                 }
             }
             JobEffect::Count { .. } => {}
+            JobEffect::Schedule(effect) => self.perform_for_schedule(effect),
+        }
+    }
+
+    fn perform_for_schedule(&mut self, effect: ScheduleEffect<Caller>) {
+        match effect {
+            ScheduleEffect::Prepare(schedule) => {
+                let prepared = match self.fails() {
+                    true => Err(PartUnreadable),
+                    false => Ok(self.prepare(&schedule)),
+                };
+                let mut m = Moment::new(self.now, self.m.next_u64().into());
+                self.input(|runner, _, out| {
+                    runner.handle_prepared(&mut m, schedule.id, prepared, out);
+                });
+            }
+            ScheduleEffect::Commit(id, batch) => {
+                let receipt = match self.fails() {
+                    true => Err([Unserved::Busy, Unserved::Failed][self.below(2)]),
+                    false if self.commit(batch) => Ok(()),
+                    false => Err(Unserved::Unknown),
+                };
+                self.input(|runner, now, out| {
+                    runner.handle_schedule_receipt(now, id, receipt, out);
+                });
+            }
+            ScheduleEffect::Answer(..) => {}
+        }
+    }
+
+    fn prepare(&mut self, schedule: &Schedule) -> PreparedRun {
+        if !self.durable.schedules.contains_key(&schedule.id) {
+            return PreparedRun::Removed;
+        }
+        let count = [0, 1, 100, 129, 300][self.below(5)];
+        let id = |number| DeviceId::parse(&format!("d{number}")).unwrap();
+        let devices: Vec<DeviceId> = (0..count).map(id).collect();
+        let open = devices.iter().filter(|_| self.below(3) == 0);
+        let open = open.cloned().collect::<Vec<_>>().into_iter();
+        let open = open.map(|device| (device, ActionId::from_bytes([7; 16])));
+        let mut m = Moment::new(self.now, self.m.next_u64().into());
+        match run_of(&mut m, schedule, contents(), devices, open.collect()) {
+            Ok((job, batches)) => {
+                for batch in batches {
+                    assert!(self.commit(batch));
+                }
+                PreparedRun::Job(job)
+            }
+            Err(reason) => PreparedRun::Skipped(reason),
         }
     }
 
@@ -287,7 +416,14 @@ impl World {
                 self.commit(batch.clone());
                 None
             }
-            JobEffect::Read { .. } | JobEffect::Answer(..) | JobEffect::Count { .. } => None,
+            JobEffect::Schedule(ScheduleEffect::Commit(_, batch)) => {
+                self.commit(batch.clone());
+                None
+            }
+            JobEffect::Read { .. }
+            | JobEffect::Answer(..)
+            | JobEffect::Count { .. }
+            | JobEffect::Schedule(_) => None,
         }
     }
 
@@ -299,6 +435,11 @@ impl World {
                     return false;
                 }
             }
+            if let Expect::Schedule(schedule) = expect
+                && self.durable.schedules.get(&schedule.id) != Some(&**schedule)
+            {
+                return false;
+            }
         }
         for change in batch.changes {
             if let Change::PutJob(job) = change {
@@ -307,6 +448,12 @@ impl World {
                 self.durable.requests.insert(job, *request);
             } else if let Change::PutJobPart { job, part, devices } = change {
                 self.durable.parts.insert((job, part), devices.into());
+            } else if let Change::PutSchedule(schedule) = change {
+                self.durable.put_schedule(*schedule, self.seed);
+            } else if let Change::RemoveSchedule { schedule, .. } = change {
+                self.durable.schedules.remove(&schedule);
+            } else if let Change::PutScheduleContents { .. } | Change::AppendEntry(_) = change {
+                // They are the same for every schedule, or nobody reads them.
             } else {
                 panic!("no change of a job: {change:?}");
             }
@@ -375,6 +522,32 @@ impl World {
         }
     }
 
+    fn assert_each_due_time_ran_once(&self) {
+        let seed = self.seed;
+        let mut seen = BTreeSet::new();
+        let mut jobs = BTreeSet::new();
+        for (schedule, run) in &self.durable.runs {
+            let is_new = seen.insert((schedule.id, run.due));
+            assert!(is_new, "seed {seed}: a due time ran twice");
+            if let RunOutcome::Created(job) = run.outcome {
+                assert_eq!(self.durable.jobs[&job].schedule, Some(schedule.id));
+                jobs.insert(job);
+            }
+        }
+        for job in self.durable.jobs.values() {
+            let is_known = job.schedule.is_none() || jobs.contains(&job.id);
+            assert!(is_known, "seed {seed}: a job without a due time");
+        }
+        for schedule in self.durable.schedules.values() {
+            let state = schedule.state();
+            assert_ne!(
+                state,
+                ScheduleState::Active,
+                "seed {seed}: a due time was not run"
+            );
+        }
+    }
+
     /// The stored outcomes are what became of the devices, and the counts are right.
     fn assert_outcomes(&self, job: &Job) {
         let seed = self.seed;
@@ -390,7 +563,11 @@ impl World {
                         accepted += 1;
                         assert_eq!(created, Some(action), "seed {seed}");
                     }
-                    Some(JobOutcome::Refused(_) | JobOutcome::Unserved(_)) => {
+                    Some(
+                        JobOutcome::Refused(_)
+                        | JobOutcome::Unserved(_)
+                        | JobOutcome::RequestOpen(_),
+                    ) => {
                         rejected += 1;
                         assert_eq!(created, None, "seed {seed}");
                     }
@@ -422,8 +599,39 @@ impl Durable {
         })
     }
 
+    /// A run is that of the due time that was next, and no due time before the next one is left.
+    fn put_schedule(&mut self, schedule: Schedule, seed: u128) {
+        let before = self.schedules.insert(schedule.id, schedule.clone());
+        let Some(before) = before.filter(|before| before.last != schedule.last) else {
+            return;
+        };
+        let run = schedule.last.expect("it has run");
+        assert_eq!(before.next, Some(run.due), "seed {seed}");
+        assert!(run.at >= run.due, "seed {seed}: it ran too early");
+        assert_eq!(
+            schedule.next,
+            schedule.recurrence.next_after(run.at),
+            "seed {seed}"
+        );
+        if let RunOutcome::Created(_) = run.outcome {
+            let last = before.last_job.and_then(|job| self.jobs.get(&job));
+            let has_ended = last.is_none_or(|job| job.state != JobState::Running);
+            assert!(has_ended, "seed {seed}: two jobs of a schedule run");
+        } else {
+            assert_ne!(run.outcome, RunOutcome::Skipped(SkipReason::FilterTooBroad));
+        }
+        self.runs.push((schedule, run));
+    }
+
     fn created_by(&self, job: JobId) -> usize {
         self.created.iter().filter(|it| it.3 == job).count()
+    }
+}
+
+fn contents() -> ScheduleContents {
+    ScheduleContents {
+        request: request(),
+        target: ScheduleTarget::Named([].into()),
     }
 }
 

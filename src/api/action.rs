@@ -5,7 +5,7 @@ pub(super) mod described;
 use serde::Serialize;
 
 use engine::action::timeline::{TimelineEntry, TimelineEvent};
-use engine::action::{Action, CoapRequest, Lwm2mRequest, Request, UdpRequest};
+use engine::action::{Action, CoapRequest, Lwm2mRequest, NewAction, Request, UdpRequest};
 use engine::delivery::body::ResultData;
 use engine::query::listed::{ListedAction, Omitted};
 
@@ -59,6 +59,20 @@ struct TimelineEntryBody {
     /// Why the request is not sent yet.
     #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
     waits_for: Option<&'static str>,
+}
+
+/// The body of a call that creates requests, without the devices.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct NewActionBody {
+    #[serde(flatten)]
+    request: RequestBody,
+    request_mode: &'static str,
+    /// Absent for UDP, which does not have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    send_attempts: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_in: Option<u32>,
 }
 
 /// The body of the call, with the identifiers of the device at that time.
@@ -264,6 +278,22 @@ impl RequestDataBody {
             request_id: action.id.to_string(),
             customer_id: action.customer.to_string(),
             device_ip_address: action.addressee.ip.map(|ip| ip.to_string()),
+        }
+    }
+}
+
+impl NewActionBody {
+    /// The request.
+    pub(super) fn of(new: &NewAction) -> Self {
+        let send_attempts = match new.request {
+            Request::Udp(_) => None,
+            Request::Coap(_) | Request::Lwm2m(_) => Some(new.attempts_permitted),
+        };
+        Self {
+            request: RequestBody::of(&new.request),
+            request_mode: new.mode.word(),
+            send_attempts,
+            expires_in: new.expires_in_s,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 pub(super) mod creating;
 pub(super) mod described;
-mod request_body;
+pub(super) mod request_body;
 
 use actix_web::{HttpResponse, web};
 use serde::Serialize;

@@ -25,6 +25,7 @@ use super::idempotency::{self, CreatedResponse, IdempotencyKeyHeader, ResponseKe
 use super::jobs;
 use super::page::{PageBody, wanted};
 use super::records::settle;
+use super::schedules;
 use super::segment::PathSegment;
 
 /// Devices deleted at a time: they commit together, and few enough that other commits do not wait.
@@ -97,6 +98,7 @@ pub(super) async fn delete(
         settle(&*api.commits, async || Ok(decided.clone())).await?;
     }
     api.jobs.forget(customer.clone()).await;
+    schedules::remove_all(&api, &customer).await?;
     jobs::remove_all(&api, &customer).await?;
     delete_devices(&api, &customer).await?;
     api.deliveries.forget(customer.clone()).await?;
@@ -106,8 +108,10 @@ pub(super) async fn delete(
         )?)
     })
     .await?;
-    // A device or a job in creation was committed before the customer was deleted, or not at all.
+    // A device, a schedule or a job in creation was committed before the customer was deleted, or
+    // not at all.
     api.jobs.forget(customer.clone()).await;
+    schedules::remove_all(&api, &customer).await?;
     jobs::remove_all(&api, &customer).await?;
     delete_devices(&api, &customer).await?;
     api.networks.put(&customer, Box::default());

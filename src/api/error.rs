@@ -12,6 +12,7 @@ use actix_web::http::header::{ALLOW, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
 use serde::Serialize;
 
+use actors::jobs::selection::SelectionFailure;
 use engine::action::Mode;
 use engine::change::UniqueName;
 use engine::delivery::forwarding::{NotActive, ReplayUnderWay};
@@ -19,7 +20,7 @@ use engine::device::queue::CancelRefusal;
 use engine::device::refusal::SubmitRefusal;
 use engine::directory::DirectoryRefusal;
 use engine::directory::device::MissingIdentifier;
-use engine::ids::TraceId;
+use engine::ids::{ActionId, TraceId};
 use engine::job::runner::JobRefusal;
 use engine::query::LogSearchTooBroad;
 use engine::query::devices::{DeviceTotal, SearchTooBroad};
@@ -209,8 +210,14 @@ impl ApiError {
         )])
     }
 
+    /// 409: a request of an earlier run of a schedule is not final.
+    pub(super) fn request_open(action: ActionId) -> Self {
+        let message = format!("the request {action} of an earlier run is not final");
+        Self::clash("REQUEST_OPEN", message)
+    }
+
     /// 400: the filter of a job matches too many devices.
-    pub(super) fn too_many_devices(matched: DeviceTotal, max: u32) -> Self {
+    fn too_many_devices(matched: DeviceTotal, max: u32) -> Self {
         let matched = match matched {
             DeviceTotal::Exactly(count) => count.to_string(),
             DeviceTotal::AtLeast(count) => format!("at least {count}"),
@@ -223,7 +230,7 @@ impl ApiError {
     }
 
     /// 400: more names have the prefix in the filter of a job than a search reads.
-    pub(super) fn filter_too_broad(broad: SearchTooBroad) -> Self {
+    fn filter_too_broad(broad: SearchTooBroad) -> Self {
         Self::invalid(vec![ErrorDetail::of("TOO_BROAD", "filter.q", broad)])
     }
 
@@ -499,11 +506,23 @@ impl From<JobRefusal> for ApiError {
     fn from(refusal: JobRefusal) -> Self {
         match refusal {
             JobRefusal::TooMany { .. } => Self::clash("TOO_MANY_JOBS", refusal),
+            JobRefusal::TooManySchedules { .. } => Self::clash("TOO_MANY_SCHEDULES", refusal),
+            JobRefusal::ScheduleUnknown => Self::unknown("schedule"),
             JobRefusal::NotRunning => Self::clash("JOB_NOT_RUNNING", refusal),
             JobRefusal::Unserved(Unserved::Busy | Unserved::Unknown) => Self::busy(),
             JobRefusal::Unserved(Unserved::Failed) => {
                 Self::internal("the runner of jobs failed, or a job could not be saved")
             }
+        }
+    }
+}
+
+impl From<SelectionFailure> for ApiError {
+    fn from(failure: SelectionFailure) -> Self {
+        match failure {
+            SelectionFailure::TooMany { matched, max } => Self::too_many_devices(matched, max),
+            SelectionFailure::TooBroad(broad) => Self::filter_too_broad(broad),
+            SelectionFailure::Unavailable(unavailable) => unavailable.into(),
         }
     }
 }

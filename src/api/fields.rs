@@ -346,6 +346,12 @@ impl Fields {
         }
     }
 
+    /// Takes all fields that are left, because what they mean depends on one with a fault.
+    pub(super) fn skip_others(&mut self) {
+        self.given.clear();
+        self.nulls.clear();
+    }
+
     /// Adds a fault.
     pub(super) fn fault(&mut self, name: &str, wrong: impl Into<FieldFault>) {
         let FieldFault { code, message } = wrong.into();

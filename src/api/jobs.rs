@@ -1,5 +1,5 @@
 //! Which handlers create, list, inspect and cancel jobs? A job is made by a bulk call with a
-//! filter.
+//! filter, or by a schedule.
 
 pub(super) mod described;
 
@@ -10,8 +10,7 @@ use engine::action::NewAction;
 use engine::directory::job::{contents_of, removal_of};
 use engine::ids::{CustomerId, DeviceId, JobId};
 use engine::job::{Job, JobDevice, JobDeviceStatus, JobOutcome, JobState};
-use engine::limits::DEVICES_EXAMINED_MAX;
-use engine::query::devices::{DeviceFilter, DevicePageRequest};
+use engine::query::devices::DeviceFilter;
 use engine::query::{Page, PageRequest};
 
 use super::Api;
@@ -46,6 +45,7 @@ pub(super) struct DryRunBody {
 
 /// A job.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct JobBody {
     id: String,
     state: &'static str,
@@ -53,6 +53,8 @@ pub(super) struct JobBody {
     accepted: u32,
     rejected: u32,
     created: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schedule_id: Option<String>,
 }
 
 /// A device of a job.
@@ -126,7 +128,7 @@ pub(super) async fn cancel(
 /// What a bulk call with this filter would do.
 pub(super) async fn dry_run(api: &Api, filter: DeviceFilter) -> Result<HttpResponse, ApiError> {
     let _turn = api.creating_jobs.lock().await;
-    let devices = matching(api, filter).await?;
+    let devices = api.jobs.selection.matching(filter).await?;
     Ok(HttpResponse::Ok().json(DryRunBody::of(&devices)))
 }
 
@@ -143,10 +145,11 @@ pub(super) async fn create(
         let api = jobs;
         let _turn = api.creating_jobs.lock().await;
         api.jobs.check_room(customer.clone()).await?;
-        let devices = matching(&api, filter).await?;
+        let devices = api.jobs.selection.matching(filter).await?;
         let matched = u32::try_from(devices.len()).map_err(ApiError::internal)?;
         let job = Job::new(&mut api.clock.moment(), customer, matched);
-        for contents in contents_of(&job, request, devices) {
+        let devices = devices.into_iter().map(JobDevice::new).collect();
+        for contents in contents_of(job.id, request, devices) {
             api.commits.commit(contents).await?;
         }
         let location = format!("/management-api/v1/jobs/{}", job.id);
@@ -170,30 +173,6 @@ pub(super) async fn remove_all(api: &Api, customer: &CustomerId) -> Result<(), A
             return Ok(());
         }
         api.commits.commit(removal_of(&jobs)).await?;
-    }
-}
-
-/// The devices that pass a filter, by device id, unless they are too many for a job. One that
-/// changes while they are read may be missing, but none is there twice.
-async fn matching(api: &Api, filter: DeviceFilter) -> Result<Vec<DeviceId>, ApiError> {
-    let mut devices = Vec::new();
-    let mut wanted = DevicePageRequest::of(PageRequest {
-        number: 1,
-        size: DEVICES_EXAMINED_MAX,
-    });
-    loop {
-        let page = api.store.devices_of(filter.clone(), wanted.clone()).await?;
-        let page = page.map_err(ApiError::filter_too_broad)?;
-        // The total is that of the list behind the cursor.
-        let matched = page.total.and(devices.len() as u64);
-        if matched.count() > u64::from(api.job_devices_max) {
-            return Err(ApiError::too_many_devices(matched, api.job_devices_max));
-        }
-        devices.extend(page.items.into_iter().map(|listed| listed.profile.device));
-        match page.next {
-            Some(last) => wanted.after = Some(last),
-            None => return Ok(devices),
-        }
     }
 }
 
@@ -233,6 +212,7 @@ impl JobBody {
             accepted: job.accepted,
             rejected: job.rejected,
             created: job.created_at.iso().to_string(),
+            schedule_id: job.schedule.map(|schedule| schedule.to_string()),
         }
     }
 }
@@ -255,6 +235,7 @@ impl JobDeviceBody {
             }
             Some(JobOutcome::Refused(refusal)) => ApiError::from(refusal),
             Some(JobOutcome::Unserved(unserved)) => ApiError::from(unserved),
+            Some(JobOutcome::RequestOpen(action)) => ApiError::request_open(action),
         };
         let fault = failure.into_fault();
         body.code = Some(fault.code);

@@ -14,7 +14,8 @@ use super::integrations::{Webhooks, described};
 use super::plugins::Plugins;
 use super::{
     actions, backup, clients, customers, definitions, devices, docs, health, import, integrations,
-    jobs, logs, messages, metrics, networks, openapi, plugins, psk, settings, strangers, tokens,
+    jobs, logs, messages, metrics, networks, openapi, plugins, psk, schedules, settings, strangers,
+    tokens,
 };
 
 /// One route: method, path, access, description and handler.
@@ -146,6 +147,17 @@ routes! {
         Customer(ActionsWrite) => jobs::cancel, jobs::described::cancel;
     GET "/management-api/v1/jobs/{job}/devices"
         Customer(ActionsRead) => jobs::devices, jobs::described::devices;
+    // Schedules, which create jobs.
+    POST "/management-api/v1/schedules"
+        Customer(ActionsWrite) => schedules::create, schedules::described::create;
+    GET "/management-api/v1/schedules"
+        Customer(ActionsRead) => schedules::list, schedules::described::list;
+    GET "/management-api/v1/schedules/{schedule}"
+        Customer(ActionsRead) => schedules::show, schedules::described::show;
+    PATCH "/management-api/v1/schedules/{schedule}"
+        Customer(ActionsWrite) => schedules::amend, schedules::described::amend;
+    DELETE "/management-api/v1/schedules/{schedule}"
+        Customer(ActionsWrite) => schedules::delete, schedules::described::delete;
     // Cloud integrations.
     POST "/management-api/v1/integrate/clouds/webhooks"
         Customer(IntegrationsWrite) => integrations::create, integrations::described::create;

@@ -8,7 +8,9 @@ use actix_web::{FromRequest, HttpRequest, web};
 
 use engine::Version;
 use engine::delivery::partner::Partner;
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceId, EntryId, EventId, JobId, SecretId};
+use engine::ids::{
+    ActionId, ClientId, CustomerId, DeviceId, EntryId, EventId, JobId, ScheduleId, SecretId,
+};
 use engine::setting::SettingName;
 
 use super::error::ApiError;
@@ -56,7 +58,8 @@ macro_rules! segments {
 
 segments!(
     ActionId "request", ClientId "client", CustomerId "customer", DeviceId "device",
-    EntryId "entry", EventId "event", JobId "job", SecretId "secret", Version "version"
+    EntryId "entry", EventId "event", JobId "job", ScheduleId "schedule",
+    SecretId "secret", Version "version"
 );
 
 impl Segment for &'static Partner {

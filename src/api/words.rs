@@ -14,6 +14,7 @@ use engine::event::{EventType, Lifecycle};
 use engine::job::{JobDeviceStatus, JobState};
 use engine::query::ActionOrder;
 use engine::route::DeviceOperation;
+use engine::schedule::{ScheduleState, SkipReason};
 use engine::setting::{SettingName, SettingState};
 
 /// A type with words in the API.
@@ -112,6 +113,13 @@ words!(ActionOrder {
     UpdatedDescending = "-updated",
 });
 words!(JobState { Running = "RUNNING", Done = "DONE", Cancelled = "CANCELLED" });
+words!(ScheduleState { Active = "ACTIVE", Paused = "PAUSED", Ended = "ENDED" });
+words!(SkipReason {
+    NoDevice = "NO_DEVICE",
+    TooManyDevices = "TOO_MANY_DEVICES",
+    FilterTooBroad = "TOO_BROAD",
+    RequestsOpen = "REQUESTS_OPEN",
+});
 words!(JobDeviceStatus {
     Pending = "PENDING",
     Accepted = "ACCEPTED",

@@ -27,6 +27,7 @@ mod plain;
 mod restoring;
 pub mod rng;
 pub mod samples;
+pub(crate) mod schedules;
 mod sweeping;
 mod unique_names;
 mod waiting;
@@ -55,7 +56,7 @@ pub struct TestBed<'a> {
 /// A property that must hold.
 type Law = fn(&TestBed<'_>);
 
-const LAWS: [(&str, Law); 77] = [
+const LAWS: [(&str, Law); 81] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -219,6 +220,19 @@ const LAWS: [(&str, Law); 77] = [
     (
         "jobs are removed with their devices",
         jobs::are_removed_with_their_devices,
+    ),
+    ("schedules come back and are listed", schedules::come_back),
+    (
+        "schedules have their requests",
+        schedules::have_their_requests,
+    ),
+    (
+        "schedules are removed with their requests",
+        schedules::are_removed_with_their_requests,
+    ),
+    (
+        "the open requests of a job are known",
+        schedules::know_the_open_requests_of_a_job,
     ),
     (
         "events are read newest first from any point",

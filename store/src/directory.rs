@@ -9,7 +9,7 @@ use engine::definition::{Definition, DefinitionId};
 use engine::delivery::destination::Destination;
 use engine::directory::import::ExistingDevices;
 use engine::idempotency::{IdempotencyKey, IdempotencyRecord};
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId, JobId};
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId, JobId, ScheduleId};
 use engine::job::{Job, JobDevice};
 use engine::query::devices::{DeviceFilter, DevicePage, DevicePageRequest, SearchTooBroad};
 use engine::query::listed::{HistoryPage, ListedAction};
@@ -17,6 +17,7 @@ use engine::query::{
     ActionFilter, EntryKind, HistoryFilter, KnownValue, LogFilter, LogSearchTooBroad, Page,
     PageRequest,
 };
+use engine::schedule::Schedule;
 use engine::setting::Setting;
 
 use crate::ReadAnswer;
@@ -74,6 +75,12 @@ pub trait DirectoryReads: Send + Sync {
 
     /// The devices of a job, in the order in which they are asked.
     fn job_devices(&self, job: JobId, page: PageRequest) -> ReadAnswer<Vec<JobDevice>>;
+
+    /// A schedule of a customer.
+    fn schedule(&self, customer: CustomerId, id: ScheduleId) -> ReadAnswer<Option<Schedule>>;
+
+    /// The schedules of a customer, newest first.
+    fn schedules_of(&self, customer: CustomerId, page: PageRequest) -> ReadAnswer<Page<Schedule>>;
 
     /// Administration log entries, newest first.
     fn entries(&self, filter: LogFilter, page: PageRequest) -> ReadAnswer<Page<Entry>>;

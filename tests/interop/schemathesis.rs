@@ -98,6 +98,15 @@ impl TestService {
         let path = "/management-api/v1/partners/gateway/plugins";
         let plugin = text(&caller.post(path, &plugin).expect(201)["id"]);
         keep("plugins.txt", &[plugin]);
+        let schedules = ["one", "two", "three"].map(|name| {
+            let request = json!({
+                "protocol": "LWM2M", "action": "read", "resourceAddress": "/3/0/0", "filter": {},
+            });
+            let body = json!({ "name": name, "every": 86_400, "request": request });
+            let path = "/management-api/v1/schedules";
+            text(&caller.post(path, &body).expect(201)["id"])
+        });
+        keep("schedules.txt", &schedules);
         keep("requests.txt", &requests);
         keep("entries.txt", &[unreadable(&service, &caller)]);
         Self {

@@ -161,6 +161,10 @@ fn table() -> Vec<Entry> {
         found("listJobDevices", 200),
         // It has no devices, and so it is done.
         found("cancelJob", 409),
+        of("createSchedule", 201).json(schedule()),
+        of("listSchedules", 200),
+        found("getSchedule", 200),
+        found("amendSchedule", 200).json(json!({ "state": "PAUSED" })),
         of("createWebhook", 201).json(webhook),
         of("listWebhooks", 200),
         found("getWebhook", 200),
@@ -196,6 +200,7 @@ fn table() -> Vec<Entry> {
         found("getLogPayload", 200),
         // The other customer has defined the object, too.
         of("deleteObjectDefinition", 204),
+        found("deleteSchedule", 204),
         found("deleteWebhook", 204),
         found("uninstallPlugin", 204),
         found("deleteDevice", 204),
@@ -212,6 +217,12 @@ fn table() -> Vec<Entry> {
         of("deleteClient", 204),
         of("deleteCustomer", 204),
     ]
+}
+
+/// A schedule that is not due while the test runs.
+fn schedule() -> Value {
+    let request = with(read("/3/0/0"), "filter", json!({ "q": "nobody" }));
+    json!({ "every": 86_400, "request": with(request, "protocol", "LWM2M") })
 }
 
 /// An operation without an object in its path.
@@ -365,6 +376,8 @@ impl Owner {
         let many = format!("{API}/integrate/devices/actions/LWM2M");
         let nobody = with(read("/3/0/0"), "filter", json!({ "q": "nobody" }));
         let job = text(&caller.post(&many, &nobody).expect(202)["jobId"]);
+        let schedules = format!("{API}/schedules");
+        let schedule = text(&caller.post(&schedules, &schedule()).expect(201)["id"]);
         let device = UdpDevice::from(DEVICE_IP, service);
         device.send(&[b'x'; 17]);
         device.send(b"on");
@@ -387,6 +400,7 @@ impl Owner {
             ("{device}", ID.to_owned()),
             ("{request}", request),
             ("{job}", job),
+            ("{schedule}", schedule),
             ("{entry}", entry),
             ("{webhook}", webhook),
             ("{plugin}", plugin),

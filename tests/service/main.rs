@@ -49,6 +49,7 @@ mod records;
 mod registering;
 mod reporting;
 mod results;
+mod schedules;
 mod sending;
 mod settings;
 mod several_values;

@@ -232,7 +232,7 @@ impl Durable {
                 let found = self.actions.iter().find_map(|of| of.get(action));
                 found.is_some_and(|action| action.status == *is)
             }
-            Expect::JobRunning(_) => panic!("no job runs here"),
+            Expect::JobRunning(_) | Expect::Schedule(_) => panic!("no job runs here"),
             Expect::IdempotencyKeyUnused { .. } => panic!("no caller here names its calls"),
             Expect::Taken(UniqueName::Device(device)) => self.existing(*device).is_ok(),
             Expect::Free(_) | Expect::Taken(_) | Expect::Profile(_) | Expect::Client(_) => {
@@ -300,7 +300,10 @@ impl Durable {
             | Change::PutJob(_)
             | Change::PutJobRequest { .. }
             | Change::PutJobPart { .. }
-            | Change::RemoveJob(_) => panic!("no device changes this"),
+            | Change::RemoveJob(_)
+            | Change::PutSchedule(_)
+            | Change::PutScheduleContents { .. }
+            | Change::RemoveSchedule { .. } => panic!("no device changes this"),
         }
         Ok(())
     }

@@ -2,9 +2,10 @@
 
 use actix::Message;
 use engine::idempotency::IdempotencyRecord;
-use engine::ids::{CustomerId, JobId};
+use engine::ids::{CustomerId, JobId, ScheduleId};
 use engine::job::Job;
 use engine::job::runner::JobRefusal;
+use engine::schedule::{Schedule, ScheduleChange, ScheduleContents};
 use engine::supervision::Generation;
 use tokio::sync::oneshot;
 
@@ -13,7 +14,7 @@ pub(super) type JobReply<T> = oneshot::Sender<Result<T, JobRefusal>>;
 
 /// Sends an answer.
 pub(super) fn answer<T>(reply: JobReply<T>, answer: Result<T, JobRefusal>) {
-    // A caller that went away can read the job later.
+    // A caller that went away can read it later.
     let _ = reply.send(answer).is_ok();
 }
 
@@ -29,18 +30,38 @@ pub(super) enum JobCommand {
     },
     /// Cancel a job.
     Cancel { id: JobId, reply: JobReply<Job> },
+    /// Create a schedule.
+    CreateSchedule {
+        created: Box<(Schedule, ScheduleContents)>,
+        record: Option<IdempotencyRecord>,
+        reply: JobReply<Schedule>,
+    },
+    /// Change a schedule.
+    ChangeSchedule {
+        id: ScheduleId,
+        change: ScheduleChange,
+        reply: JobReply<Schedule>,
+    },
     /// Say whether a customer may have one more running job.
     CheckRoom {
         customer: CustomerId,
         reply: JobReply<()>,
     },
-    /// Stop the jobs of a customer that is being removed.
+    /// Stop the jobs and the schedules of a customer that is being removed.
     Forget {
         customer: CustomerId,
         reply: JobReply<()>,
     },
     /// Begin nothing new, because the service stops.
     Quiesce { reply: JobReply<()> },
+}
+
+/// What a runner continues.
+pub(super) struct StoredJobs {
+    /// The running jobs.
+    pub(super) running: Vec<Job>,
+    /// Every schedule.
+    pub(super) schedules: Vec<Schedule>,
 }
 
 /// To the supervisor: the runner panicked.

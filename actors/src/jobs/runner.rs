@@ -7,22 +7,30 @@ use actix::{
     WrapFuture as _,
 };
 use engine::change::Batch;
-use engine::ids::JobId;
+use engine::ids::{JobId, ScheduleId};
 use engine::job::Job;
+use engine::job::runner::schedules::ScheduleEffect;
 use engine::job::runner::{JobEffect, JobRunner, PartUnreadable, StoreRoom};
 use engine::moment::Timestamp;
+use engine::schedule::Schedule;
 use engine::supervision::Generation;
 use store::{Pressure, Unavailable};
 use tracing::warn;
 
 use super::JobParts;
-use super::messages::{JobCommand, JobReply, RunnerPanicked, answer};
+use super::messages::{JobCommand, JobReply, RunnerPanicked, StoredJobs, answer};
 use super::meters::JobMeters;
+use super::preparation::prepared;
 use crate::reply::refusal;
 
-type Machine = JobRunner<JobReply<Job>>;
+type Machine = JobRunner<JobReply<Job>, JobReply<Schedule>>;
 
-type Effects = Vec<JobEffect<JobReply<Job>>>;
+type Effect = JobEffect<JobReply<Job>, JobReply<Schedule>>;
+
+type Effects = Vec<Effect>;
+
+/// The longest sleep: a clock set forward is noticed within this time.
+const SLEEP_MS_MAX: i64 = 60_000;
 
 /// The runner of all jobs.
 pub(super) struct RunnerActor {
@@ -30,8 +38,8 @@ pub(super) struct RunnerActor {
     machine: Machine,
     meters: JobMeters,
     supervisor: (Recipient<RunnerPanicked>, Generation),
-    /// The jobs that it continues.
-    first: Vec<Job>,
+    /// What it continues.
+    first: Option<StoredJobs>,
     /// The armed wake-up.
     armed: Option<(Timestamp, SpawnHandle)>,
 }
@@ -39,16 +47,16 @@ pub(super) struct RunnerActor {
 impl RunnerActor {
     pub(super) fn new(
         parts: Rc<JobParts>,
-        first: Vec<Job>,
+        first: StoredJobs,
         meters: JobMeters,
         supervisor: (Recipient<RunnerPanicked>, Generation),
     ) -> Self {
         Self {
-            machine: JobRunner::new(parts.running_max),
+            machine: JobRunner::new(parts.limits),
             parts,
             meters,
             supervisor,
-            first,
+            first: Some(first),
             armed: None,
         }
     }
@@ -68,10 +76,15 @@ impl RunnerActor {
         self.arm(ctx);
     }
 
-    fn perform(&mut self, effect: JobEffect<JobReply<Job>>, ctx: &mut Context<Self>) {
+    fn perform(&mut self, effect: Effect, ctx: &mut Context<Self>) {
         match effect {
             JobEffect::Read { job, part } => {
-                let read = self.parts.store.restored_part(job, part).into_actor(self);
+                let read = self
+                    .parts
+                    .selection
+                    .store
+                    .restored_part(job, part)
+                    .into_actor(self);
                 ctx.spawn(read.map(move |read, runner, ctx| {
                     let read = read.map_err(|Unavailable| PartUnreadable);
                     runner.take(ctx, |machine, now, out| {
@@ -99,7 +112,44 @@ impl RunnerActor {
                 self.meters.accepted.increment(accepted.into());
                 self.meters.rejected.increment(rejected.into());
             }
+            JobEffect::Schedule(effect) => self.perform_for_schedule(effect, ctx),
         }
+    }
+
+    fn perform_for_schedule(
+        &mut self,
+        effect: ScheduleEffect<JobReply<Schedule>>,
+        ctx: &mut Context<Self>,
+    ) {
+        match effect {
+            ScheduleEffect::Prepare(schedule) => {
+                let (parts, id) = (Rc::clone(&self.parts), schedule.id);
+                let run = async move { prepared(&parts, &schedule).await };
+                ctx.spawn(run.into_actor(self).map(move |run, runner, ctx| {
+                    let mut moment = runner.parts.clock.moment();
+                    runner.take(ctx, |machine, _, out| {
+                        machine.handle_prepared(&mut moment, id, run, out);
+                    });
+                }));
+            }
+            ScheduleEffect::Commit(schedule, batch) => {
+                self.commit_for_schedule(schedule, batch, ctx);
+            }
+            ScheduleEffect::Answer(reply, answered) => answer(reply, answered),
+        }
+    }
+
+    fn commit_for_schedule(&self, id: ScheduleId, batch: Batch, ctx: &mut Context<Self>) {
+        let receipt = self.parts.commits.commit(batch).into_actor(self);
+        ctx.spawn(receipt.map(move |receipt, runner, ctx| {
+            if let Err(error) = &receipt {
+                warn!(schedule = %id, %error, "a step of a schedule was not saved");
+            }
+            let receipt = receipt.map_err(refusal);
+            runner.take(ctx, |machine, now, out| {
+                machine.handle_schedule_receipt(now, id, receipt, out);
+            });
+        }));
     }
 
     fn commit(&self, job: JobId, batch: Batch, ctx: &mut Context<Self>) {
@@ -120,6 +170,7 @@ impl RunnerActor {
         let Some(at) = self.machine.next_timeout() else {
             return;
         };
+        let at = at.min(self.parts.clock.now().plus_ms(SLEEP_MS_MAX));
         if self.armed.is_some_and(|(armed_at, _)| armed_at <= at) {
             return;
         }
@@ -144,8 +195,11 @@ impl Actor for RunnerActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        let first = std::mem::take(&mut self.first);
-        self.take(ctx, |machine, _, out| machine.restore(first, out));
+        if let Some(StoredJobs { running, schedules }) = self.first.take() {
+            self.take(ctx, |machine, _, out| {
+                machine.restore(running, schedules, out);
+            });
+        }
     }
 }
 
@@ -169,6 +223,19 @@ impl Handler<JobCommand> for RunnerActor {
             JobCommand::Cancel { id, reply } => self.take(ctx, |machine, now, out| {
                 machine.cancel(now, id, reply, out);
             }),
+            JobCommand::CreateSchedule {
+                created,
+                record,
+                reply,
+            } => self.take(ctx, |machine, _, out| {
+                let (schedule, contents) = *created;
+                machine.create_schedule(schedule, contents, record, reply, out);
+            }),
+            JobCommand::ChangeSchedule { id, change, reply } => {
+                self.take(ctx, |machine, now, out| {
+                    machine.change_schedule(now, id, change, reply, out);
+                });
+            }
             JobCommand::CheckRoom { customer, reply } => {
                 answer(reply, self.machine.check_room(&customer));
             }

@@ -2,17 +2,19 @@
 //! store after a panic.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use actix::{
     Actor, ActorFutureExt as _, Addr, AsyncContext as _, Context, Handler, WrapFuture as _,
 };
-use engine::job::Job;
+use engine::change::Batch;
 use engine::limits::STORE_RETRY_MS;
 use engine::supervision::{ActorFailure, Child, Supervisor, Verdict};
+use store::Unavailable;
 use tracing::{error, warn};
 
 use super::JobParts;
-use super::messages::{JobCommand, RunnerPanicked};
+use super::messages::{JobCommand, RunnerPanicked, StoredJobs};
 use super::meters::JobMeters;
 use super::runner::RunnerActor;
 
@@ -25,26 +27,26 @@ pub(super) struct JobSupervisor {
     meters: JobMeters,
     runner: Child<Addr<RunnerActor>, ()>,
     supervisor: Supervisor<()>,
-    /// The jobs that run at the start.
-    first: Vec<Job>,
+    /// What the first runner continues.
+    first: Option<StoredJobs>,
 }
 
 impl JobSupervisor {
-    pub(super) fn new(parts: JobParts, first: Vec<Job>) -> Self {
+    pub(super) fn new(parts: JobParts, first: StoredJobs) -> Self {
         Self {
             parts: Rc::new(parts),
             meters: JobMeters::new(),
             runner: Child::Restoring(()),
             supervisor: Supervisor::default(),
-            first,
+            first: Some(first),
         }
     }
 
-    fn spawn(&mut self, running: Vec<Job>, ctx: &Context<Self>) {
+    fn spawn(&mut self, stored: StoredJobs, ctx: &Context<Self>) {
         let generation = self.supervisor.next_generation();
         let runner = RunnerActor::new(
             Rc::clone(&self.parts),
-            running,
+            stored,
             self.meters.clone(),
             (ctx.address().recipient(), generation),
         );
@@ -54,16 +56,29 @@ impl JobSupervisor {
         };
     }
 
-    /// Reads the running jobs and starts a runner; again after a pause if they cannot be read.
+    /// Reads the running jobs and the schedules, and starts a runner; again after a pause if they
+    /// cannot be read.
     fn restore(&mut self, ctx: &mut Context<Self>) {
-        let running = self.parts.store.running_jobs().into_actor(self);
-        ctx.spawn(running.map(|running, supervisor, ctx| match running {
-            Ok(running) => supervisor.spawn(running, ctx),
-            Err(error) => {
-                warn!(%error, "running jobs could not be read");
-                supervisor.restore_later(ctx);
-            }
-        }));
+        let store = Arc::clone(&self.parts.selection.store);
+        // Batches are committed in order: after this one, those of the runner that panicked are.
+        let settled = self.parts.commits.commit(Batch::default());
+        let stored = async move {
+            settled.await.map_err(|_| Unavailable)?;
+            let schedules = store.schedules().await?;
+            let running = store.running_jobs().await?;
+            Ok::<_, Unavailable>(StoredJobs { running, schedules })
+        };
+        ctx.spawn(
+            stored
+                .into_actor(self)
+                .map(|stored, supervisor, ctx| match stored {
+                    Ok(stored) => supervisor.spawn(stored, ctx),
+                    Err(error) => {
+                        warn!(%error, "running jobs and schedules could not be read");
+                        supervisor.restore_later(ctx);
+                    }
+                }),
+        );
     }
 
     fn restore_later(&self, ctx: &mut Context<Self>) {
@@ -77,8 +92,9 @@ impl Actor for JobSupervisor {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         ctx.set_mailbox_capacity(COMMANDS_MAX);
-        let first = std::mem::take(&mut self.first);
-        self.spawn(first, ctx);
+        if let Some(first) = self.first.take() {
+            self.spawn(first, ctx);
+        }
     }
 }
 

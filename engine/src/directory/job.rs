@@ -5,23 +5,22 @@ use std::iter;
 
 use crate::action::NewAction;
 use crate::change::{Batch, Change};
-use crate::ids::DeviceId;
+use crate::ids::JobId;
 use crate::job::{Job, JobDevice};
 use crate::limits::{JOB_PART_DEVICES, JOB_PARTS_COMMITTED};
 
 /// The batches that store the request and the devices of a new job, before the job itself.
 pub fn contents_of(
-    job: &Job,
+    job: JobId,
     request: NewAction,
-    devices: Vec<DeviceId>,
+    devices: Vec<JobDevice>,
 ) -> impl Iterator<Item = Batch> {
-    let job = job.id;
     let request = Change::PutJobRequest {
         job,
         request: Box::new(request),
     };
     let size = usize::try_from(JOB_PART_DEVICES).expect("a small number");
-    let mut devices = devices.into_iter().map(JobDevice::new).peekable();
+    let mut devices = devices.into_iter().peekable();
     let mut part = 0;
     let parts = iter::from_fn(move || {
         devices.peek()?;

@@ -1,4 +1,5 @@
-//! Which devices do running jobs ask next, and when is what they answered saved?
+//! Which devices do running jobs ask next, and when is what they answered saved? Schedules, which
+//! create jobs, are a part of it.
 //!
 //! ```text
 //!             its turn            read                drained          saved
@@ -14,21 +15,27 @@
 //! that gave no answer may have its request all the same. So the records of its part are read again
 //! before it is asked again, and before a cancelled job ends.
 
+pub mod schedules;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::action::NewAction;
 use crate::change::{Batch, Change, Expect, UniqueName};
 use crate::device::refusal::SubmitRefusal;
 use crate::idempotency::IdempotencyRecord;
-use crate::ids::{ActionId, CustomerId, DeviceKey, JobId};
+use crate::ids::{ActionId, CustomerId, DeviceKey, JobId, ScheduleId};
 use crate::job::{Job, JobDevice, JobOutcome, JobState, RestoredPart};
 use crate::limits::{JOB_COMMANDS_MAX, JOB_ROUNDS_MAX, JOBS_LOADED_MAX, STORE_RETRY_MS};
-use crate::moment::Timestamp;
+use crate::moment::{Moment, Timestamp};
+use crate::schedule::{Schedule, ScheduleChange, ScheduleContents};
 use crate::supervision::Unserved;
 
-/// An effect of the runner, performed in order; `R` takes the reply to a command.
+use schedules::{MayRun, PreparedRun, ScheduleEffect, Schedules};
+
+/// An effect of the runner, performed in order; `R` takes the reply to a command for a job, and `S`
+/// that to a command for a schedule.
 #[derive(Clone, Debug, PartialEq)]
-pub enum JobEffect<R> {
+pub enum JobEffect<R, S = R> {
     /// Read a part of a job, with what was created for it, and pass the result to
     /// [`JobRunner::handle_part`].
     Read {
@@ -59,6 +66,8 @@ pub enum JobEffect<R> {
         /// The devices without.
         rejected: u32,
     },
+    /// It concerns a schedule.
+    Schedule(ScheduleEffect<S>),
 }
 
 /// Why a command for a job is refused.
@@ -73,9 +82,27 @@ pub enum JobRefusal {
     /// The job is not running.
     #[error("only a running job can be cancelled; this one has ended")]
     NotRunning,
-    /// The job could not be saved.
+    /// The customer has the most schedules allowed.
+    #[error("a customer can have at most {max} schedules; delete one")]
+    TooManySchedules {
+        /// The most allowed.
+        max: u32,
+    },
+    /// There is no such schedule any more.
+    #[error("there is no such schedule")]
+    ScheduleUnknown,
+    /// The job or the schedule could not be saved.
     #[error(transparent)]
     Unserved(Unserved),
+}
+
+/// The most of a customer that there may be.
+#[derive(Clone, Copy, Debug)]
+pub struct JobLimits {
+    /// Running jobs.
+    pub running_max: u32,
+    /// Schedules.
+    pub schedules_max: u32,
 }
 
 /// The store could not be read for a part.
@@ -91,12 +118,13 @@ pub enum StoreRoom {
     Full,
 }
 
-/// All running jobs.
+/// All running jobs, and the schedules that create jobs.
 #[derive(Debug)]
-pub struct JobRunner<R> {
+pub struct JobRunner<R, S = R> {
     /// The most running jobs of a customer.
     running_max: u32,
     jobs: BTreeMap<JobId, RunningJob<R>>,
+    schedules: Schedules<S>,
     /// Jobs whose next part has no room in memory yet.
     waiting: VecDeque<JobId>,
     /// Jobs that have devices to ask, in the order of their turns.
@@ -160,12 +188,13 @@ struct Saving {
     batch: Batch,
 }
 
-impl<R> JobRunner<R> {
-    /// A runner without jobs, for at most so many running jobs of a customer.
-    pub fn new(running_max: u32) -> Self {
+impl<R, S> JobRunner<R, S> {
+    /// A runner without jobs and schedules.
+    pub fn new(limits: JobLimits) -> Self {
         Self {
-            running_max,
+            running_max: limits.running_max,
             jobs: BTreeMap::new(),
+            schedules: Schedules::new(limits.schedules_max),
             waiting: VecDeque::new(),
             asking: VecDeque::new(),
             loaded: 0,
@@ -174,11 +203,17 @@ impl<R> JobRunner<R> {
         }
     }
 
-    /// Continues the jobs that were running when the service ended.
-    pub fn restore(&mut self, jobs: Vec<Job>, out: &mut Vec<JobEffect<R>>) {
+    /// Continues the jobs that were running when the service ended, and takes the schedules.
+    pub fn restore(
+        &mut self,
+        jobs: Vec<Job>,
+        schedules: Vec<Schedule>,
+        out: &mut Vec<JobEffect<R, S>>,
+    ) {
         for job in jobs {
             self.add(job, JobStep::Waiting);
         }
+        self.schedules.restore(schedules);
         self.proceed(out);
     }
 
@@ -188,7 +223,7 @@ impl<R> JobRunner<R> {
         job: Job,
         record: Option<IdempotencyRecord>,
         reply: R,
-        out: &mut Vec<JobEffect<R>>,
+        out: &mut Vec<JobEffect<R, S>>,
     ) {
         if let Err(refusal) = self.check_room(&job.customer) {
             out.push(JobEffect::Answer(reply, Err(refusal)));
@@ -208,7 +243,7 @@ impl<R> JobRunner<R> {
 
     /// Cancels a job: the caller is answered when no device is being asked any more and that is
     /// durable.
-    pub fn cancel(&mut self, now: Timestamp, id: JobId, reply: R, out: &mut Vec<JobEffect<R>>) {
+    pub fn cancel(&mut self, now: Timestamp, id: JobId, reply: R, out: &mut Vec<JobEffect<R, S>>) {
         match self.jobs.get_mut(&id) {
             Some(running) if !matches!(running.step, JobStep::Creating(_)) => {
                 running.cancelling.push(reply);
@@ -219,14 +254,48 @@ impl<R> JobRunner<R> {
         }
     }
 
-    /// Forgets the jobs of a customer that is being removed: nothing more is saved for them.
-    pub fn forget(&mut self, customer: &CustomerId, out: &mut Vec<JobEffect<R>>) {
+    /// Creates a schedule with its contents, and the idempotency record of its call with it.
+    pub fn create_schedule(
+        &mut self,
+        schedule: Schedule,
+        contents: ScheduleContents,
+        record: Option<IdempotencyRecord>,
+        reply: S,
+        out: &mut Vec<JobEffect<R, S>>,
+    ) {
+        let mut effects = Vec::new();
+        self.schedules
+            .create((schedule, contents), record, reply, &mut effects);
+        out.extend(effects.into_iter().map(JobEffect::Schedule));
+    }
+
+    /// Changes a schedule; a run that is being saved is saved before.
+    pub fn change_schedule(
+        &mut self,
+        now: Timestamp,
+        id: ScheduleId,
+        change: ScheduleChange,
+        reply: S,
+        out: &mut Vec<JobEffect<R, S>>,
+    ) {
+        let mut effects = Vec::new();
+        self.schedules
+            .change(now, id, (change, reply), &mut effects);
+        out.extend(effects.into_iter().map(JobEffect::Schedule));
+    }
+
+    /// Forgets the jobs and the schedules of a customer that is being removed: nothing more is
+    /// saved for them.
+    pub fn forget(&mut self, customer: &CustomerId, out: &mut Vec<JobEffect<R, S>>) {
         let is_of = |running: &RunningJob<R>| running.job.customer == *customer;
         let jobs = self.jobs.iter().filter(|(_, running)| is_of(running));
         let jobs: Vec<JobId> = jobs.map(|(id, _)| *id).collect();
         for id in jobs {
             self.remove(id, Err(JobRefusal::NotRunning), out);
         }
+        let mut effects = Vec::new();
+        self.schedules.forget(customer, &mut effects);
+        out.extend(effects.into_iter().map(JobEffect::Schedule));
         self.proceed(out);
     }
 
@@ -242,7 +311,7 @@ impl<R> JobRunner<R> {
         now: Timestamp,
         id: JobId,
         receipt: Result<(), Unserved>,
-        out: &mut Vec<JobEffect<R>>,
+        out: &mut Vec<JobEffect<R, S>>,
     ) {
         let Some(running) = self.jobs.get_mut(&id) else {
             return;
@@ -256,12 +325,12 @@ impl<R> JobRunner<R> {
                 match running.job.state {
                     JobState::Running => self.waiting.push_back(id),
                     JobState::Done | JobState::Cancelled => {
-                        self.jobs.remove(&id);
+                        self.take_out(id);
                     }
                 }
             }
             (JobStep::Creating(reply), Err(unserved)) => {
-                self.jobs.remove(&id);
+                self.take_out(id);
                 out.push(JobEffect::Answer(
                     reply,
                     Err(JobRefusal::Unserved(unserved)),
@@ -286,7 +355,7 @@ impl<R> JobRunner<R> {
         now: Timestamp,
         id: JobId,
         read: Result<Option<RestoredPart>, PartUnreadable>,
-        out: &mut Vec<JobEffect<R>>,
+        out: &mut Vec<JobEffect<R, S>>,
     ) {
         let Some(running) = self.jobs.get_mut(&id) else {
             return;
@@ -320,7 +389,7 @@ impl<R> JobRunner<R> {
         now: Timestamp,
         (id, place): (JobId, usize),
         answer: Result<Result<ActionId, SubmitRefusal>, Unserved>,
-        out: &mut Vec<JobEffect<R>>,
+        out: &mut Vec<JobEffect<R, S>>,
     ) {
         self.in_flight -= 1;
         if let Some(running) = self.jobs.get_mut(&id)
@@ -343,7 +412,12 @@ impl<R> JobRunner<R> {
     }
 
     /// Tries again what is due.
-    pub fn handle_timeout(&mut self, now: Timestamp, room: StoreRoom, out: &mut Vec<JobEffect<R>>) {
+    pub fn handle_timeout(
+        &mut self,
+        now: Timestamp,
+        room: StoreRoom,
+        out: &mut Vec<JobEffect<R, S>>,
+    ) {
         for running in self.jobs.values_mut() {
             match &mut running.step {
                 JobStep::Paused(at, part) if *at <= now => match room {
@@ -370,6 +444,47 @@ impl<R> JobRunner<R> {
                 | JobStep::SavePaused(..) => {}
             }
         }
+        if !self.quiescent {
+            self.handle_schedules(out, |schedules, may_run, out| {
+                schedules.handle_timeout(now, room, may_run, out);
+            });
+        }
+        self.proceed(out);
+    }
+
+    /// Handles a run of a schedule that was prepared.
+    pub fn handle_prepared(
+        &mut self,
+        m: &mut Moment,
+        id: ScheduleId,
+        prepared: Result<PreparedRun, PartUnreadable>,
+        out: &mut Vec<JobEffect<R, S>>,
+    ) {
+        if self.quiescent {
+            return;
+        }
+        self.handle_schedules(out, |schedules, may_run, out| {
+            schedules.handle_prepared(m, id, prepared, may_run, out);
+        });
+    }
+
+    /// Handles the receipt of a commit for a schedule, and runs the job that is durable by it;
+    /// `Unknown` means that the schedule, or its customer, is removed.
+    pub fn handle_schedule_receipt(
+        &mut self,
+        now: Timestamp,
+        id: ScheduleId,
+        receipt: Result<(), Unserved>,
+        out: &mut Vec<JobEffect<R, S>>,
+    ) {
+        let mut effects = Vec::new();
+        let started = self
+            .schedules
+            .handle_receipt(now, id, receipt, &mut effects);
+        out.extend(effects.into_iter().map(JobEffect::Schedule));
+        if let Some(job) = started {
+            self.add(job, JobStep::Waiting);
+        }
         self.proceed(out);
     }
 
@@ -386,15 +501,15 @@ impl<R> JobRunner<R> {
             | JobStep::Asking(_)
             | JobStep::Saving(_) => None,
         };
-        self.jobs.values().filter_map(due).min()
+        let jobs = self.jobs.values().filter_map(due);
+        jobs.chain(self.schedules.next_timeout()).min()
     }
 
     /// Whether a customer may have one more running job.
     pub fn check_room(&self, customer: &CustomerId) -> Result<(), JobRefusal> {
-        let jobs = self.jobs.values();
-        let running = jobs.filter(|running| running.job.customer == *customer);
+        let starting = self.schedules.starting(customer);
         let max = self.running_max;
-        match u32::try_from(running.count()).is_ok_and(|running| running < max) {
+        match has_room(&self.jobs, customer, starting, max) {
             true => Ok(()),
             false => Err(JobRefusal::TooMany { max }),
         }
@@ -403,6 +518,23 @@ impl<R> JobRunner<R> {
     /// How many jobs are running.
     pub fn running(&self) -> usize {
         self.jobs.len()
+    }
+
+    /// Gives the schedules an input, and says which of them may run.
+    fn handle_schedules(
+        &mut self,
+        out: &mut Vec<JobEffect<R, S>>,
+        input: impl FnOnce(&mut Schedules<S>, MayRun<'_>, &mut Vec<ScheduleEffect<S>>),
+    ) {
+        let (jobs, max) = (&self.jobs, self.running_max);
+        let may_run = |schedule: &Schedule, starting: usize| {
+            let last = schedule.last_job;
+            let has_ended = last.is_none_or(|last| !jobs.contains_key(&last));
+            has_ended && has_room(jobs, &schedule.customer, starting, max)
+        };
+        let mut effects = Vec::new();
+        input(&mut self.schedules, &may_run, &mut effects);
+        out.extend(effects.into_iter().map(JobEffect::Schedule));
     }
 
     fn add(&mut self, job: Job, step: JobStep<R>) {
@@ -418,9 +550,21 @@ impl<R> JobRunner<R> {
         self.jobs.insert(id, running);
     }
 
+    /// Takes out a job, which may be what a schedule waits for.
+    fn take_out(&mut self, id: JobId) -> Option<RunningJob<R>> {
+        let running = self.jobs.remove(&id)?;
+        self.schedules.job_ended(&running.job.customer);
+        Some(running)
+    }
+
     /// Ends a job that nothing more is saved for.
-    fn remove(&mut self, id: JobId, answer: Result<Job, JobRefusal>, out: &mut Vec<JobEffect<R>>) {
-        let Some(running) = self.jobs.remove(&id) else {
+    fn remove(
+        &mut self,
+        id: JobId,
+        answer: Result<Job, JobRefusal>,
+        out: &mut Vec<JobEffect<R, S>>,
+    ) {
+        let Some(running) = self.take_out(id) else {
             return;
         };
         if running.step.is_loaded() {
@@ -435,7 +579,7 @@ impl<R> JobRunner<R> {
     }
 
     /// Handles a part that is through and saved.
-    fn saved(&mut self, now: Timestamp, id: JobId, job: Job, out: &mut Vec<JobEffect<R>>) {
+    fn saved(&mut self, now: Timestamp, id: JobId, job: Job, out: &mut Vec<JobEffect<R, S>>) {
         let Some(running) = self.jobs.get_mut(&id) else {
             return;
         };
@@ -460,7 +604,7 @@ impl<R> JobRunner<R> {
     }
 
     /// Ends a job that is being cancelled, as soon as nothing is unknown about its devices.
-    fn end_early(&mut self, now: Timestamp, id: JobId, out: &mut Vec<JobEffect<R>>) {
+    fn end_early(&mut self, now: Timestamp, id: JobId, out: &mut Vec<JobEffect<R, S>>) {
         let Some(running) = self.jobs.get_mut(&id) else {
             return;
         };
@@ -484,7 +628,7 @@ impl<R> JobRunner<R> {
     }
 
     /// Begins what there is room for.
-    fn proceed(&mut self, out: &mut Vec<JobEffect<R>>) {
+    fn proceed(&mut self, out: &mut Vec<JobEffect<R, S>>) {
         if self.quiescent {
             return;
         }
@@ -510,9 +654,21 @@ impl<R> JobRunner<R> {
     }
 }
 
+/// Whether a customer may have one more job than those that run and those that are being saved.
+fn has_room<R>(
+    jobs: &BTreeMap<JobId, RunningJob<R>>,
+    customer: &CustomerId,
+    starting: usize,
+    max: u32,
+) -> bool {
+    let running = jobs.values();
+    let running = running.filter(|running| running.job.customer == *customer);
+    u32::try_from(running.count() + starting).is_ok_and(|running| running < max)
+}
+
 impl<R> RunningJob<R> {
     /// Reads its part, or the records of it again.
-    fn read(&mut self, out: &mut Vec<JobEffect<R>>) {
+    fn read<S>(&mut self, out: &mut Vec<JobEffect<R, S>>) {
         let known = match std::mem::replace(&mut self.step, JobStep::Waiting) {
             JobStep::Paused(_, known) => known,
             JobStep::Creating(_)
@@ -530,7 +686,7 @@ impl<R> RunningJob<R> {
     }
 
     /// The submission to the next device of its part.
-    fn ask_next(&mut self) -> Option<JobEffect<R>> {
+    fn ask_next<S>(&mut self) -> Option<JobEffect<R, S>> {
         let call = self.job.call(self.job.parts_done);
         let JobStep::Asking(part) = &mut self.step else {
             return None;
@@ -550,7 +706,7 @@ impl<R> RunningJob<R> {
     }
 
     /// Goes on after devices of its part answered, when none of them is left to be waited for.
-    fn end_round(&mut self, now: Timestamp, out: &mut Vec<JobEffect<R>>) {
+    fn end_round<S>(&mut self, now: Timestamp, out: &mut Vec<JobEffect<R, S>>) {
         let is_cancelling = !self.cancelling.is_empty();
         let JobStep::Asking(part) = &mut self.step else {
             return;
@@ -574,7 +730,7 @@ impl<R> RunningJob<R> {
     }
 
     /// Saves the outcomes of its part. A cancelled job ends with it.
-    fn end_part(&mut self, out: &mut Vec<JobEffect<R>>) {
+    fn end_part<S>(&mut self, out: &mut Vec<JobEffect<R, S>>) {
         let JobStep::Asking(part) = &self.step else {
             return;
         };
@@ -605,7 +761,7 @@ impl<R> RunningJob<R> {
         self.save(Saving { job, batch }, out);
     }
 
-    fn save(&mut self, saving: Saving, out: &mut Vec<JobEffect<R>>) {
+    fn save<S>(&mut self, saving: Saving, out: &mut Vec<JobEffect<R, S>>) {
         out.push(JobEffect::Commit(saving.job.id, saving.batch.clone()));
         self.step = JobStep::Saving(saving);
     }

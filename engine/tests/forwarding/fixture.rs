@@ -415,7 +415,10 @@ impl ForwardingFixture {
                 | Change::PutJob(_)
                 | Change::PutJobRequest { .. }
                 | Change::PutJobPart { .. }
-                | Change::RemoveJob(_) => panic!("a destination does not change it"),
+                | Change::RemoveJob(_)
+                | Change::PutSchedule(_)
+                | Change::PutScheduleContents { .. }
+                | Change::RemoveSchedule { .. } => panic!("a destination does not change it"),
             }
         }
     }

@@ -96,7 +96,7 @@ pub(in crate::api) async fn create<P: ActionProtocol>(
 ) -> Result<HttpResponse, ApiError> {
     let place = ["one", P::PROTOCOL.word(), device.as_str()];
     let identity = named.read(&place, &mut fields);
-    let new = desk::<P>(&api).parse_one(call, fields)?;
+    let new = ActionParser::of(&api, P::PROTOCOL).parse_one(call, fields)?;
     let device = DeviceKey::of(&caller.customer, &device);
     let devices = api.clone();
     let act = move |known: KnownCall| submit(&devices, &known, device, &new);
@@ -114,7 +114,8 @@ pub(in crate::api) async fn create_many<P: ActionProtocol>(
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
     let identity = named.read(&["many", P::PROTOCOL.word()], &mut fields);
-    let (new, devices) = desk::<P>(&api).parse_many(call, caller.customer.clone(), fields)?;
+    let (new, devices) =
+        ActionParser::of(&api, P::PROTOCOL).parse_many(call, caller.customer.clone(), fields)?;
     let devices = match devices {
         BulkDevices::Named(devices) => devices,
         BulkDevices::DryRun(filter) => return jobs::dry_run(&api, filter).await,
@@ -131,17 +132,6 @@ pub(in crate::api) async fn create_many<P: ActionProtocol>(
     let act = move |known: KnownCall| bulk.submit_all(known);
     let body = idempotency::call(&api, &caller, identity, act).await?;
     Ok(HttpResponse::Accepted().json(body))
-}
-
-fn desk<P: ActionProtocol>(api: &Api) -> ActionParser {
-    ActionParser {
-        protocol: P::PROTOCOL,
-        udp_payload_bytes_max: api.udp_payload_bytes_max,
-        data_bytes_max: api.action_data_bytes_max,
-        devices_max: api.bulk_devices_max,
-        now: api.clock.now(),
-        expiry_ms: api.action_expiry_ms,
-    }
 }
 
 /// A bulk call.

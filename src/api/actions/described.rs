@@ -181,23 +181,58 @@ fn one_of_many(
     cases: impl IntoIterator<Item = (Schema, &'static str)>,
     name: &'static str,
 ) -> Schema {
+    let dry_run = "Only count the devices that match the filter.";
+    let both = |(case, title): (Schema, &str)| {
+        let [named, selected] = to_devices(case, title);
+        [named, selected.may("dryRun", Schema::truth(), dry_run)]
+    };
+    Schema::one_of(cases.into_iter().flat_map(both)).named(name)
+}
+
+/// The same body for devices that are named, and for those that match a filter.
+fn to_devices(body: Schema, title: &str) -> [Schema; 2] {
     let devices = Schema::list(names::device_id())
         .at_least_one()
         .bounded_by("maxItems", "bulk_devices_max")
         .unique();
     let why = "The devices, without duplicates.";
-    let dry_run = "Only count the devices that match the filter.";
-    let both = |(case, title): (Schema, &str)| {
-        let named = case.clone().must("deviceIds", devices.clone(), why);
-        let selected = case
-            .must("filter", filter(), "The devices that match all conditions.")
-            .may("dryRun", Schema::truth(), dry_run);
-        [
-            named.titled(title),
-            selected.titled(&format!("{title} that match a filter")),
-        ]
+    let named = body.clone().must("deviceIds", devices, why);
+    let selected = body.must("filter", filter(), "The devices that match all conditions.");
+    [
+        named.titled(title),
+        selected.titled(&format!("{title} that match a filter")),
+    ]
+}
+
+/// The request of a schedule, over any protocol.
+pub(in crate::api) fn scheduled() -> Schema {
+    let of = |protocol: Protocol| {
+        move |(case, title): (Schema, &str)| {
+            let only = Schema::only(protocol.word());
+            to_devices(case.must("protocol", only, "The protocol."), title)
+        }
     };
-    Schema::one_of(cases.into_iter().flat_map(both)).named(name)
+    let lwm2m = [
+        "Scheduled read or observation of devices",
+        "Scheduled write to devices",
+        "Scheduled execution on devices",
+    ];
+    let coap = [
+        "Scheduled CoAP request to devices",
+        "Scheduled CoAP request with text to devices",
+        "Scheduled CoAP request with bytes to devices",
+    ];
+    let udp = [
+        "Scheduled text datagram to devices",
+        "Scheduled binary datagram to devices",
+    ];
+    let lwm2m = lwm2m::kinds().into_iter().zip(lwm2m);
+    let coap = coap::kinds().into_iter().zip(coap);
+    let udp = udp::kinds().into_iter().zip(udp);
+    let cases = lwm2m.flat_map(of(Protocol::Lwm2m));
+    let cases = cases.chain(coap.flat_map(of(Protocol::Coap)));
+    let cases = cases.chain(udp.flat_map(of(Protocol::Udp)));
+    Schema::one_of(cases).named("ScheduledRequest")
 }
 
 /// The same body with the optional properties of every request.
@@ -214,7 +249,11 @@ fn when(body: Schema) -> Schema {
         "The request fails if it is not final after this time, in seconds. Default: \
          {{action_expiry_s}}.",
     )
-    .may(
+}
+
+/// The same body with the time before which the request is not sent.
+fn later(body: Schema) -> Schema {
+    body.may(
         "notBefore",
         names::log_time(),
         "The request is not sent before this time (UTC), whatever the device does; it must be \

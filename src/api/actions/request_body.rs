@@ -13,7 +13,9 @@ use engine::ids::{CustomerId, DeviceId};
 use engine::limits::{ACTION_RETENTION_MS, SEND_ATTEMPTS_MAX};
 use engine::moment::Timestamp;
 use engine::query::devices::DeviceFilter;
+use engine::schedule::{ScheduleContents, ScheduleTarget};
 
+use crate::api::Api;
 use crate::api::call::Call;
 use crate::api::devices::filter::device_filter;
 use crate::api::error::ApiError;
@@ -35,7 +37,7 @@ pub(super) enum BulkDevices {
 
 /// The parser of action requests over one protocol, with its limits.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ActionParser {
+pub(in crate::api) struct ActionParser {
     /// The protocol.
     pub(super) protocol: Protocol,
     /// The maximum payload of a datagram.
@@ -51,6 +53,18 @@ pub(super) struct ActionParser {
 }
 
 impl ActionParser {
+    /// The parser for a protocol, with the limits of the service.
+    pub(in crate::api) fn of(api: &Api, protocol: Protocol) -> Self {
+        Self {
+            protocol,
+            udp_payload_bytes_max: api.udp_payload_bytes_max,
+            data_bytes_max: api.action_data_bytes_max,
+            devices_max: api.bulk_devices_max,
+            now: api.clock.now(),
+            expiry_ms: api.action_expiry_ms,
+        }
+    }
+
     /// Parses a request for one device.
     pub(super) fn parse_one(self, call: Call, mut fields: Fields) -> Result<NewAction, ApiError> {
         let new = self.new_action(call, &mut fields);
@@ -67,6 +81,27 @@ impl ActionParser {
         let new = self.new_action(call, &mut fields);
         let devices = self.bulk_devices(customer, &mut fields);
         fields.finish(new.zip(devices))
+    }
+
+    /// Parses the request of a schedule, which creates it at times of its own.
+    pub(in crate::api) fn parse_scheduled(
+        self,
+        call: Call,
+        customer: CustomerId,
+        fields: &mut Fields,
+    ) -> Option<ScheduleContents> {
+        for name in ["notBefore", "dryRun"] {
+            fields.refuse(name, "is not supported in a schedule");
+        }
+        let request = self.new_action(call, fields);
+        let target = match self.bulk_devices(customer, fields)? {
+            BulkDevices::Named(devices) => ScheduleTarget::Named(devices.into()),
+            BulkDevices::Selected(filter) | BulkDevices::DryRun(filter) => {
+                ScheduleTarget::Selected(Box::new(filter))
+            }
+        };
+        let request = request?;
+        Some(ScheduleContents { request, target })
     }
 
     /// Either `deviceIds` or a `filter`. A filter without conditions selects all devices.

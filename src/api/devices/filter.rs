@@ -1,10 +1,13 @@
 //! Which devices does a call select? The filters of the device list, as parameters of a query or as
 //! properties of a JSON object.
 
+use serde::Serialize;
+
 use engine::EnablerVersion;
 use engine::action::Protocol;
 use engine::ids::{CustomerId, Endpoint};
 use engine::limits::FILTER_TAGS_MAX;
+use engine::moment::Timestamp;
 use engine::query::devices::DeviceFilter;
 use engine::tags::Tag;
 
@@ -32,6 +35,52 @@ pub(in crate::api) fn device_filter(customer: CustomerId, fields: &mut Fields) -
         last_seen_before: fields.optional("lastSeenBefore", instant),
         last_seen_after: fields.optional("lastSeenAfter", instant),
         firmware: fields.optional("firmware", |text| line(text, FIRMWARE_CHARACTERS_MAX)),
+    }
+}
+
+/// The JSON of a filter, as it is given.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::api) struct DeviceFilterBody {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    q: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    registered: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    protocol: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tag: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    object: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_seen_before: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_seen_after: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    firmware: Option<String>,
+}
+
+impl DeviceFilterBody {
+    /// The filter.
+    pub(in crate::api) fn of(filter: &DeviceFilter) -> Self {
+        let iso = |at: Timestamp| at.iso().to_string();
+        Self {
+            q: filter.name_prefix.as_deref().map(str::to_owned),
+            registered: filter.registered,
+            protocol: filter.protocols_seen.map(Word::word),
+            tag: filter
+                .tags
+                .iter()
+                .map(|tag| format!("{}:{}", tag.key, tag.value))
+                .collect(),
+            version: filter.version.map(Word::word),
+            object: filter.object,
+            last_seen_before: filter.last_seen_before.map(iso),
+            last_seen_after: filter.last_seen_after.map(iso),
+            firmware: filter.firmware.as_deref().map(str::to_owned),
+        }
     }
 }
 
@@ -83,6 +132,8 @@ mod tests {
         let of_body = filter(&mut given);
         assert!(given.finish(Some(())).is_ok());
         assert_eq!(of_query, of_body);
+        let shown = serde_json::to_value(DeviceFilterBody::of(&of_body)).unwrap();
+        assert_eq!(filter(&mut body(shown)), of_body);
         assert_eq!(of_body.tags.len(), 2);
         assert_eq!(of_body.version, Some(EnablerVersion::V1_1));
     }

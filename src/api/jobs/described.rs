@@ -8,9 +8,9 @@ use crate::api::page::described::{page_of, paged};
 /// GET all.
 pub(in crate::api) fn list() -> ApiOperation {
     let operation = ApiOperation::new("listJobs", Tag::Actions, "List jobs").description(
-        "The jobs of the customer, newest first. A bulk call with a `filter` creates a job. Jobs \
-         are deleted {{action_retention_days}} after creation; the requests that they created \
-         have the same retention of their own.",
+        "The jobs of the customer, newest first. A bulk call with a `filter` creates a job, \
+         and so does a schedule. Jobs are deleted {{action_retention_days}} after creation; the \
+         requests that they created have the same retention of their own.",
     );
     paged(operation).answer(200, page_of(job()), "A page of jobs.")
 }
@@ -70,6 +70,11 @@ fn job() -> Schema {
         .must("accepted", count(), "How many of them have a request.")
         .must("rejected", count(), "How many of them were rejected.")
         .must("created", names::instant(), "When the job was created.")
+        .may(
+            "scheduleId",
+            Schema::uuid(),
+            "The schedule that created it, if one did.",
+        )
         .named("Job")
 }
 

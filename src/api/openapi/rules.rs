@@ -2,7 +2,9 @@
 
 use engine::Version;
 use engine::delivery::partner::{PARTNERS, Partner};
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceId, EntryId, EventId, JobId, SecretId};
+use engine::ids::{
+    ActionId, ClientId, CustomerId, DeviceId, EntryId, EventId, JobId, ScheduleId, SecretId,
+};
 use engine::setting::SettingName;
 
 use super::names;
@@ -97,6 +99,7 @@ fn segment(name: &str, platform: &str) -> (Schema, &'static str) {
         EntryId::NAME => (Schema::uuid(), "The `id` of the log entry."),
         EventId::NAME => (Schema::uuid(), "The `id` of the event."),
         JobId::NAME => (Schema::uuid(), "The `id` of the job."),
+        ScheduleId::NAME => (Schema::uuid(), "The `id` of the schedule."),
         SecretId::NAME => (Schema::uuid(), "The `secretId` of the secret."),
         ObjectNumber::NAME => (definitions::object_number(), "The object id."),
         Version::NAME => (definitions::version(), "The version of the object."),

@@ -8,8 +8,8 @@ use serde_json::Value;
 use engine::Code;
 use engine::action::timeline::{Timeline, TimelineEvent, WaitReason};
 use engine::action::{
-    Action, Addressee, Lwm2mRequest, Mode, Operation, Outcome, Protocol, Request, ResultPayload,
-    Status,
+    Action, Addressee, Lwm2mRequest, Mode, NewAction, Operation, Outcome, Protocol, Request,
+    ResultPayload, Status,
 };
 use engine::admin_log::daily::{Date, DayAmount, Statistics};
 use engine::admin_log::entry::{DeviceSighting, Entry};
@@ -25,17 +25,27 @@ use engine::directory::device::{NewDevice, draft_device};
 use engine::event::{
     ActionResult, Cause, DeviceInfo, Event, EventContent, Lifecycle, PayloadKept, Telemetry,
 };
-use engine::ids::{ActionId, CustomerId, DeviceId, EntryId, EventId, Iccid, Imsi, Msisdn, TraceId};
+use engine::ids::{
+    ActionId, CustomerId, DeviceId, EntryId, EventId, Iccid, Imsi, JobId, Msisdn, ScheduleId,
+    TraceId,
+};
 use engine::job::{Job, JobDevice, JobOutcome, JobState};
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::profile::Profile;
-use engine::query::devices::{DevicePage, DevicePageRequest, DeviceTotal, ListedDevice};
+use engine::query::devices::{
+    DeviceFilter, DevicePage, DevicePageRequest, DeviceTotal, ListedDevice,
+};
 use engine::query::{KnownValue, Page, PageRequest};
 use engine::route::DeviceOperation;
+use engine::schedule::{
+    NewSchedule, Recurrence, Rhythm, RunOutcome, Schedule, ScheduleContents, ScheduleTarget,
+    SkipReason,
+};
 use engine::strangers::Stranger;
 use engine::supervision::Unserved;
 use engine::tags::{Tag, Tags};
+use engine::zone::{TimeOfDay, Zone};
 
 use self::plain::data_event;
 use super::golden;
@@ -48,6 +58,7 @@ use crate::api::logs::EntryBody;
 use crate::api::logs::statistics::StatisticsBody;
 use crate::api::messages::{MessageBody, MessagesBody};
 use crate::api::page::PageBody;
+use crate::api::schedules::{ScheduleBody, ScheduleWithRequestBody};
 use crate::api::strangers::StrangerBody;
 
 const TEMPERATURE: engine::Path = engine::Path::resource(3303, 0, 5700);
@@ -66,8 +77,9 @@ fn a_job_with_its_devices() {
     let job = Job {
         state: JobState::Cancelled,
         accepted: 1,
-        rejected: 2,
-        ..Job::new(&mut Moment::new(NOON, 7), customer, 4)
+        rejected: 3,
+        schedule: Some(ScheduleId::from_bytes([8; 16])),
+        ..Job::new(&mut Moment::new(NOON, 7), customer, 5)
     };
     golden::check("job_created", &JobCreatedBody::of(&job));
     golden::check("job", &JobBody::of(&job));
@@ -80,6 +92,7 @@ fn a_job_with_its_devices() {
         Some(JobOutcome::Accepted(ActionId::from_bytes([7; 16]))),
         Some(JobOutcome::Refused(refused)),
         Some(JobOutcome::Unserved(Unserved::Unknown)),
+        Some(JobOutcome::RequestOpen(ActionId::from_bytes([6; 16]))),
         None,
     ];
     let device = |(outcome, number): (_, u32)| {
@@ -91,6 +104,58 @@ fn a_job_with_its_devices() {
     let meter = |number: u32| DeviceId::parse(&format!("meter-{number}")).unwrap();
     let matched: Vec<_> = (1..=17).map(meter).collect();
     golden::check("job_dry_run", &DryRunBody::of(&matched));
+}
+
+#[test]
+fn a_schedule_with_its_request() {
+    let schedule = |rhythm| {
+        let new = NewSchedule {
+            name: Some("Night".into()),
+            recurrence: Recurrence {
+                rhythm,
+                start: NOON,
+                end: Some(NOON.plus_s(86_400 * 365)),
+            },
+        };
+        Schedule::new(&mut Moment::new(NOON, 7), acme(), new).unwrap()
+    };
+    let due = NOON.plus_s(90);
+    let every = schedule(Rhythm::Every { period_s: 90 });
+    let created = RunOutcome::Created(JobId::from_bytes([9; 16]));
+    let every = every.after_run(due, due.plus_s(1_000), created);
+    golden::check("schedule", &ScheduleBody::of(&every));
+    let daily = schedule(Rhythm::Daily {
+        at: TimeOfDay::parse("06:30").unwrap(),
+        zone: Zone::read("Europe/Berlin").unwrap(),
+    });
+    let skipped = RunOutcome::Skipped(SkipReason::RequestsOpen);
+    let daily = daily.after_run(due, due, skipped).paused();
+    golden::check("schedule_daily", &ScheduleBody::of(&daily));
+    let action = scheduled();
+    let contents = |target| ScheduleContents {
+        request: NewAction {
+            request: action.request.clone(),
+            mode: action.mode,
+            attempts_permitted: 2,
+            expires_in_s: Some(600),
+            not_before: None,
+            trace: action.trace,
+            idempotent_call: None,
+        },
+        target,
+    };
+    let named = ScheduleTarget::Named([DeviceId::parse("meter-7").unwrap()].into());
+    let shown = ScheduleWithRequestBody::of(&every, &contents(named));
+    golden::check("schedule_with_request", &shown);
+    let filter = DeviceFilter {
+        registered: Some(true),
+        tags: [Tag::parse("site:berlin").unwrap()].into(),
+        last_seen_after: Some(NOON),
+        ..DeviceFilter::all_of(acme())
+    };
+    let selected = ScheduleTarget::Selected(Box::new(filter));
+    let shown = ScheduleWithRequestBody::of(&daily, &contents(selected));
+    golden::check("schedule_with_filter", &shown);
 }
 
 #[test]

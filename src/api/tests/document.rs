@@ -18,6 +18,8 @@ use crate::config::Config;
 use judge::faults;
 
 const JOB: &str = "/management-api/v1/jobs/{job}";
+const SCHEDULES: &str = "/management-api/v1/schedules";
+const SCHEDULE: &str = "/management-api/v1/schedules/{schedule}";
 
 /// The golden bodies, each with its path, method and status.
 const GOLDEN: &[(&str, &str, &str, u16)] = &[
@@ -50,6 +52,11 @@ const GOLDEN: &[(&str, &str, &str, u16)] = &[
         200,
     ),
     ("job_dry_run", MANY_BY_UDP, "post", 200),
+    ("schedule", SCHEDULES, "post", 201),
+    ("schedule", SCHEDULE, "patch", 200),
+    ("schedule_daily", SCHEDULES, "post", 201),
+    ("schedule_with_request", SCHEDULE, "get", 200),
+    ("schedule_with_filter", SCHEDULE, "get", 200),
     ("actions_accepted", MANY_BY_COAP, "post", 202),
     ("actions_accepted", MANY_BY_LWM2M, "post", 202),
     ("device", DEVICES, "post", 201),

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use actors::clock::Clock;
 use actors::delivery::{Deliveries, DeliveryParts};
 use actors::devices::Devices;
+use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
 use actors::logging::Logging;
 use actors::policy::PolicyCache;
@@ -105,11 +106,14 @@ impl TestService {
         let job_parts = JobParts {
             clock: clock.clone(),
             commits: Arc::clone(&commits),
-            store: store.clone(),
             devices: devices.clone(),
-            running_max: config.jobs_running_max,
+            selection: DeviceSelection {
+                store: store.clone(),
+                devices_max: config.job_devices_max,
+            },
+            limits: config.job_limits(),
         };
-        let jobs = Jobs::start(job_parts, Vec::new());
+        let jobs = Jobs::start(job_parts, Vec::new(), Vec::new());
         let parts = ApiParts {
             commits,
             store: store.clone(),

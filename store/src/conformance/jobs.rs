@@ -75,7 +75,7 @@ pub(super) fn have_their_devices_in_order(ground: &TestBed<'_>) {
 pub(super) fn have_outcomes_of_every_kind(ground: &TestBed<'_>) {
     let store = ground.open();
     let meter = device(&acme(), 1);
-    let job = made(&*store, &acme(), 10, 10);
+    let job = made(&*store, &acme(), 10, 11);
     let part = wait(store.restored_part(job.id, 0)).expect("an answer");
     let part = part.expect("the part is there");
     assert_eq!((part.request, part.created), (new_action(), vec![]));
@@ -100,6 +100,7 @@ pub(super) fn have_outcomes_of_every_kind(ground: &TestBed<'_>) {
     let outcomes = [JobOutcome::Accepted(accepted)].into_iter();
     let outcomes = outcomes.chain(refusals.map(JobOutcome::Refused));
     let outcomes = outcomes.chain(unserved.map(JobOutcome::Unserved));
+    let outcomes = outcomes.chain([JobOutcome::RequestOpen(accepted)]);
     let devices: Box<[JobDevice]> = part
         .devices
         .into_iter()
@@ -177,8 +178,8 @@ pub(crate) fn made(store: &dyn Store, customer: &CustomerId, second: i64, device
 }
 
 fn contents(job: &Job) -> impl Iterator<Item = Batch> {
-    let id = |number| DeviceId::parse(&format!("d{number}")).expect("an id");
-    contents_of(job, new_action(), (0..job.matched).map(id).collect())
+    let id = |number| JobDevice::new(DeviceId::parse(&format!("d{number}")).expect("an id"));
+    contents_of(job.id, new_action(), (0..job.matched).map(id).collect())
 }
 
 /// Sweeps until nothing is left to be removed, and returns how much was removed.

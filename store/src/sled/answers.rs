@@ -21,7 +21,7 @@ use engine::dispatch::DevicesAtAddress;
 use engine::event::Event;
 use engine::idempotency::{IdempotencyKey, IdempotencyRecord};
 use engine::ids::{
-    ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId, JobId, Partition,
+    ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId, JobId, Partition, ScheduleId,
 };
 use engine::job::{Job, JobDevice, RestoredPart};
 use engine::known_devices::KnownDevices;
@@ -33,12 +33,13 @@ use engine::query::{
     ActionFilter, EntryKind, HistoryFilter, KnownValue, LogFilter, LogSearchTooBroad, Page,
     PageRequest,
 };
+use engine::schedule::{OpenRequest, Schedule, ScheduleContents};
 use engine::setting::Setting;
 
 use super::SledStore;
 use super::ask::{
-    actions, customers, devices, entries, events, fleet, jobs, outbox, restoring, settings,
-    statistics,
+    actions, customers, devices, entries, events, fleet, jobs, outbox, restoring, schedules,
+    settings, statistics,
 };
 use super::ledger::newest_of;
 use crate::{
@@ -155,6 +156,16 @@ impl DirectoryReads for SledStore {
             .show(move |db| jobs::job_devices(db, job, page))
     }
 
+    fn schedule(&self, customer: CustomerId, id: ScheduleId) -> ReadAnswer<Option<Schedule>> {
+        self.readers
+            .show(move |db| schedules::schedule(db, &customer, id))
+    }
+
+    fn schedules_of(&self, customer: CustomerId, page: PageRequest) -> ReadAnswer<Page<Schedule>> {
+        self.readers
+            .show(move |db| schedules::schedules_of(db, &customer, page))
+    }
+
     fn entries(&self, filter: LogFilter, page: PageRequest) -> ReadAnswer<Page<Entry>> {
         self.readers
             .show(move |db| entries::entries(db, &filter, page))
@@ -269,5 +280,19 @@ impl JobReads for SledStore {
     fn restored_part(&self, job: JobId, part: u32) -> ReadAnswer<Option<RestoredPart>> {
         self.readers
             .show(move |db| jobs::restored_part(db, job, part))
+    }
+
+    fn schedules(&self) -> ReadAnswer<Vec<Schedule>> {
+        self.readers.prepare(schedules::all)
+    }
+
+    fn schedule_contents(&self, schedule: ScheduleId) -> ReadAnswer<Option<ScheduleContents>> {
+        self.readers
+            .show(move |db| schedules::contents(db, schedule))
+    }
+
+    fn open_requests(&self, job: JobId, part: u32) -> ReadAnswer<Option<Vec<OpenRequest>>> {
+        self.readers
+            .show(move |db| schedules::open_requests(db, job, part))
     }
 }

@@ -165,6 +165,9 @@ fn take(
             }
         }
         PlanStep::Remove(key) => rows.remove(key),
+        PlanStep::Erase(key) => {
+            rows.erase(key)?;
+        }
         PlanStep::Add(key, delta) => rows.add(key, delta)?,
         PlanStep::CountEntry(counted) => counted.enter(rows)?,
         PlanStep::CountNew(key) => {

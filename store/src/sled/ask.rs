@@ -9,6 +9,7 @@ pub(super) mod fleet;
 pub(super) mod jobs;
 pub(super) mod outbox;
 pub(super) mod restoring;
+pub(super) mod schedules;
 pub(super) mod settings;
 pub(super) mod statistics;
 

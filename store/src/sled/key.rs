@@ -14,6 +14,7 @@ pub(crate) mod idempotency;
 pub(crate) mod job;
 pub(crate) mod log;
 pub(crate) mod outbox;
+pub(crate) mod schedule;
 pub(crate) mod token;
 
 use engine::change::{Counter, UniqueName};
@@ -102,11 +103,13 @@ pub(crate) enum Table {
     JobsCounted = 74,
     RunningJob = 75,
     RemovedJob = 76,
+    Schedule = 77,
+    ScheduleContents = 78,
 }
 
 impl Table {
     /// Every table.
-    const ALL: [Self; 62] = [
+    const ALL: [Self; 64] = [
         Self::Format,
         Self::Epoch,
         Self::Counter,
@@ -169,6 +172,8 @@ impl Table {
         Self::JobsCounted,
         Self::RunningJob,
         Self::RemovedJob,
+        Self::Schedule,
+        Self::ScheduleContents,
     ];
 
     /// The table of a key.

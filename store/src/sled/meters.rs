@@ -188,7 +188,10 @@ impl BatchContents {
                 | Change::PutJob(_)
                 | Change::PutJobRequest { .. }
                 | Change::PutJobPart { .. }
-                | Change::RemoveJob(_) => {}
+                | Change::RemoveJob(_)
+                | Change::PutSchedule(_)
+                | Change::PutScheduleContents { .. }
+                | Change::RemoveSchedule { .. } => {}
             }
         }
         contents

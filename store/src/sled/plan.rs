@@ -67,6 +67,8 @@ pub(super) enum PlanStep {
     PutRecord(Box<DeviceRow>),
     /// Removes a row.
     Remove(IVec),
+    /// Removes a row with its pieces.
+    Erase(IVec),
     /// Puts a last known value unless a newer one is stored; a new path only if the device has room
     /// for it.
     PutKnown {
@@ -172,6 +174,10 @@ impl Check {
             ),
             Expect::Status { action, is } => Self::Status(key::action::action(*action), *is),
             Expect::JobRunning(job) => Self::Present(key::job::running(*job)),
+            Expect::Schedule(schedule) => Self::Value(
+                key::schedule::schedule(&schedule.customer, schedule.id),
+                record::schedule::write_schedule(schedule),
+            ),
             Expect::IdempotencyKeyUnused { key, device } => {
                 Self::Absent(key::idempotency::idempotency(*key, *device))
             }
@@ -201,9 +207,11 @@ impl PlanStep {
                 key,
                 at: _,
             } => counted.len() + key.len(),
-            Self::Mark(key) | Self::Remove(key) | Self::Add(key, _) | Self::CountNew(key) => {
-                key.len()
-            }
+            Self::Mark(key)
+            | Self::Remove(key)
+            | Self::Erase(key)
+            | Self::Add(key, _)
+            | Self::CountNew(key) => key.len(),
             Self::CountEntry(counted) => counted.bytes(),
             Self::RemoveDevice(_) | Self::RemoveActions(_) => MANY_ROWS,
             Self::Append(entry) => entry.bytes(),
@@ -278,6 +286,18 @@ impl Steps {
                 &record::job::write_job_part(devices),
             ),
             Change::RemoveJob(job) => self.0.push(PlanStep::RemoveJob(*job)),
+            Change::PutSchedule(schedule) => self.replace(
+                key::schedule::schedule(&schedule.customer, schedule.id),
+                &record::schedule::write_schedule(schedule),
+            ),
+            Change::PutScheduleContents { schedule, contents } => self.insert(
+                key::schedule::contents(*schedule),
+                &record::schedule::write_schedule_contents(contents),
+            ),
+            Change::RemoveSchedule { customer, schedule } => {
+                self.erase(key::schedule::schedule(customer, *schedule));
+                self.erase(key::schedule::contents(*schedule));
+            }
         }
     }
 
@@ -458,6 +478,10 @@ impl Steps {
     fn replace(&mut self, key: Key, value: &[u8]) {
         let value = Value::cut(&key, value);
         self.0.push(PlanStep::Replace(key.into(), value));
+    }
+
+    fn erase(&mut self, key: Key) {
+        self.0.push(PlanStep::Erase(key.into()));
     }
 
     fn put(&mut self, key: Key, row: &[u8]) {

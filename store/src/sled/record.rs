@@ -25,6 +25,7 @@ pub(crate) mod number;
 pub(crate) mod outbox;
 mod outcome;
 pub(crate) mod profile;
+pub(crate) mod schedule;
 mod timeline;
 pub(crate) mod value;
 

@@ -71,7 +71,7 @@ fn a_customer_has_a_bounded_number_of_running_jobs() {
 fn a_restored_job_asks_only_devices_without_a_request() {
     let mut fixture = Fixture::new(10);
     let job = fixture.job(3);
-    let restored = fixture.step(|it, out| it.restore(vec![job.clone()], out));
+    let restored = fixture.step(|it, out| it.restore(vec![job.clone()], Vec::new(), out));
     assert_eq!(restored, ["read part 0"]);
     let asked = fixture.read(&job, &["a", "b", "c"], &["b"]);
     assert_eq!(asked, ["submit 0 to a", "submit 2 to c"]);
@@ -130,6 +130,25 @@ fn a_device_that_does_not_exist_is_rejected_at_once() {
     assert_eq!(
         fixture.answer(&job, 0, Err(Unserved::Unknown)),
         ["commit part 0: a unserved; job DONE 0+1 of 1"]
+    );
+}
+
+#[test]
+fn a_device_with_an_open_request_is_not_asked() {
+    let mut fixture = Fixture::running(2);
+    let job = fixture.first.clone();
+    let mut devices = ["a", "b"].map(|id| JobDevice::new(device(id)));
+    devices[0].outcome = Some(JobOutcome::RequestOpen(action(1)));
+    let part = RestoredPart {
+        devices: devices.into(),
+        request: request(),
+        created: Vec::new(),
+    };
+    let asked = fixture.step(|it, out| it.handle_part(NOW, job.id, Ok(Some(part)), out));
+    assert_eq!(asked, ["submit 1 to b"]);
+    assert_eq!(
+        fixture.answer(&job, 1, accepted(7)),
+        ["commit part 0: a request open, b accepted; job DONE 1+0 of 2"]
     );
 }
 
@@ -235,7 +254,7 @@ fn a_removed_job_ends_without_another_save() {
 fn jobs_take_turns_device_by_device_and_the_commands_in_flight_have_a_bound() {
     let mut fixture = Fixture::new(10);
     let jobs = [fixture.job(40), fixture.job(40)];
-    fixture.step(|it, out| it.restore(jobs.to_vec(), out));
+    fixture.step(|it, out| it.restore(jobs.to_vec(), Vec::new(), out));
     let devices = names(40);
     assert_eq!(
         fixture.read(&jobs[0], &devices, &[]).len(),
@@ -260,7 +279,7 @@ fn jobs_take_turns_device_by_device_and_the_commands_in_flight_have_a_bound() {
 fn the_jobs_with_a_part_in_memory_have_a_bound() {
     let mut fixture = Fixture::new(100);
     let jobs: Vec<Job> = (0..=JOBS_LOADED_MAX).map(|_| fixture.job(200)).collect();
-    let reads = fixture.step(|it, out| it.restore(jobs.clone(), out));
+    let reads = fixture.step(|it, out| it.restore(jobs.clone(), Vec::new(), out));
     assert_eq!(reads, vec!["read part 0"; JOBS_LOADED_MAX]);
     let part = names(JOB_PART_DEVICES);
     let created: Vec<&str> = part.clone();
@@ -296,7 +315,10 @@ impl Fixture {
     fn new(running_max: u32) -> Self {
         let mut m = Moment::new(NOW, 7);
         Self {
-            runner: JobRunner::new(running_max),
+            runner: JobRunner::new(JobLimits {
+                running_max,
+                schedules_max: 2,
+            }),
             first: Job::new(&mut m, customer("acme"), 0),
             m,
         }
@@ -307,7 +329,7 @@ impl Fixture {
         let mut fixture = Self::new(10);
         let job = fixture.job(devices);
         fixture.first = job.clone();
-        fixture.step(|it, out| it.restore(vec![job], out));
+        fixture.step(|it, out| it.restore(vec![job], Vec::new(), out));
         fixture
     }
 
@@ -382,6 +404,7 @@ fn effect(effect: &JobEffect<Caller>) -> String {
         JobEffect::Answer(caller, Ok(job)) => format!("answer {caller}: {}", shown(job)),
         JobEffect::Answer(caller, Err(refusal)) => format!("answer {caller}: {refusal}"),
         JobEffect::Count { accepted, rejected } => format!("count {accepted}+{rejected}"),
+        JobEffect::Schedule(effect) => panic!("no schedule is here: {effect:?}"),
     }
 }
 
@@ -401,6 +424,7 @@ fn outcome(device: &JobDevice) -> String {
         Some(JobOutcome::Accepted(_)) => "accepted",
         Some(JobOutcome::Refused(_)) => "refused",
         Some(JobOutcome::Unserved(_)) => "unserved",
+        Some(JobOutcome::RequestOpen(_)) => "request open",
         None => "open",
     };
     format!("{} {outcome}", device.device)

@@ -3,7 +3,7 @@
 use engine::action::{ContentEncoding, Method};
 use engine::limits::COAP_PATH_BYTES_MAX;
 
-use super::{SENT_NOW, as_often, base64, one_of, one_of_many, port, when};
+use super::{SENT_NOW, as_often, base64, later, one_of, one_of_many, port, when};
 use crate::api::openapi::{ApiOperation as Described, Schema};
 use crate::api::words::Word;
 
@@ -41,6 +41,11 @@ pub(in crate::api) fn create_many() -> Described {
 }
 
 fn cases() -> [Schema; 3] {
+    kinds().map(later)
+}
+
+/// The kinds of requests, without the devices and the time.
+pub(super) fn kinds() -> [Schema; 3] {
     let bare = coap_request();
     let text = coap_request()
         .must(

@@ -2,7 +2,7 @@
 
 use engine::action::Operation;
 
-use super::{as_often, one_of, one_of_many, when};
+use super::{as_often, later, one_of, one_of_many, when};
 use crate::api::openapi::{ApiOperation as Described, Schema};
 use crate::api::words::Word;
 
@@ -39,6 +39,11 @@ pub(in crate::api) fn create_many() -> Described {
 }
 
 fn cases() -> [Schema; 3] {
+    kinds().map(later)
+}
+
+/// The kinds of requests, without the devices and the time.
+pub(super) fn kinds() -> [Schema; 3] {
     let look = Schema::one_of_words(vec![
         Operation::Read.word(),
         Operation::ObserveStart.word(),

@@ -2,7 +2,7 @@
 
 use engine::action::ContentEncoding;
 
-use super::{SENT_NOW, base64, one_of, one_of_many, port, when};
+use super::{SENT_NOW, base64, later, one_of, one_of_many, port, when};
 use crate::api::openapi::{ApiOperation as Described, Schema};
 use crate::api::words::Word;
 
@@ -32,6 +32,11 @@ pub(in crate::api) fn create_many() -> Described {
 }
 
 fn cases() -> [Schema; 2] {
+    kinds().map(later)
+}
+
+/// The kinds of requests, without the devices and the time.
+pub(super) fn kinds() -> [Schema; 2] {
     let text = Schema::closed()
         .must(
             "payload",

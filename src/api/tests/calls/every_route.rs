@@ -176,7 +176,7 @@ fn named(path: &str) -> String {
         "{version}" => "1.0",
         "{partner}" => "gateway",
         "{setting}" => "LWM2M_PASSIVE_REPORTING",
-        "{request}" | "{entry}" | "{event}" | "{webhook}" | "{plugin}" => {
+        "{request}" | "{entry}" | "{event}" | "{schedule}" | "{webhook}" | "{plugin}" => {
             "01935c5a-0000-7000-8000-000000000001"
         }
         segment if segment.starts_with('{') => "some",

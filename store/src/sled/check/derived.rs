@@ -16,7 +16,7 @@ use crate::sled::record::{self, Unreadable, number};
 
 /// The tables whose rows are all derived from records, so that none is left without one. Counts are
 /// derived from several.
-pub(super) const TABLES: [Table; 25] = [
+pub(super) const TABLES: [Table; 26] = [
     Table::ClientOfCustomer,
     Table::TokenOfClient,
     Table::TokenByExpiry,
@@ -42,6 +42,7 @@ pub(super) const TABLES: [Table; 25] = [
     Table::DeadByAge,
     Table::JobOfCustomer,
     Table::RunningJob,
+    Table::ScheduleContents,
 ];
 
 /// What is known of a derived row.
@@ -118,6 +119,11 @@ impl<'t> Derivation<'t> {
             }
             Table::Destination => return of_destination(value),
             Table::Job => return self.of_job(key, value),
+            Table::Schedule => {
+                let schedule = record::schedule::read_schedule(value)?;
+                let contents = key::schedule::contents(schedule.id);
+                return Ok(vec![(contents.into(), Expected::Any)]);
+            }
             Table::Dead => return of_dead(key, value),
             Table::Format | Table::Epoch => return none(number::read_epoch(value)),
             Table::Counter
@@ -151,6 +157,9 @@ impl<'t> Derivation<'t> {
             Table::LastGroup => return none(record::group::read_group(value)),
             Table::JobRequest => return none(record::job::read_job_request(value)),
             Table::JobPart => return none(record::job::read_job_part(value)),
+            Table::ScheduleContents => {
+                return none(record::schedule::read_schedule_contents(value));
+            }
             // Blocks are read with their neighbours, pieces with their value, and the others are
             // compared with what they are derived from.
             Table::EventBlock

@@ -179,6 +179,8 @@ pub(super) fn noun(table: Table) -> &'static str {
         Table::JobsCounted => "counts of jobs",
         Table::RunningJob => "rows of running jobs",
         Table::RemovedJob => "marks of removed jobs",
+        Table::Schedule => "schedules",
+        Table::ScheduleContents => "requests of schedules",
     }
 }
 

@@ -9,6 +9,7 @@ use engine::delivery::backlog::Sequence;
 use engine::directory::job::removal_of;
 use engine::limits::JOB_PART_DEVICES;
 use engine::profile::Profile;
+use engine::schedule::Rhythm;
 use engine::setting::{Setting, SettingName, SettingState};
 use sled::Db;
 
@@ -18,6 +19,7 @@ use crate::conformance::jobs::made;
 use crate::conformance::samples::{
     acme, at, batch, client, customer, device, entry, event, forgotten, token,
 };
+use crate::conformance::schedules;
 use crate::conformance::wait;
 use crate::sled::key::Key;
 use crate::sled::record::heads::{CheckpointV1, write_checkpoint, write_page};
@@ -36,7 +38,7 @@ enum Damage {
 use Damage::{Overwritten, Removed};
 
 /// What happens to the first row of a table, and what is found.
-const DAMAGED: [(Table, Damage, &str, Problem); 48] = [
+const DAMAGED: [(Table, Damage, &str, Problem); 52] = [
     (Table::Format, Overwritten, "", Problem::Unreadable),
     (
         Table::Customer,
@@ -274,6 +276,30 @@ const DAMAGED: [(Table, Damage, &str, Problem); 48] = [
         Removed,
         "rows of running jobs",
         Problem::Missing,
+    ),
+    (
+        Table::Schedule,
+        Removed,
+        "requests of schedules",
+        Problem::Surplus,
+    ),
+    (
+        Table::Schedule,
+        Overwritten,
+        "schedules",
+        Problem::Unreadable,
+    ),
+    (
+        Table::ScheduleContents,
+        Removed,
+        "requests of schedules",
+        Problem::Missing,
+    ),
+    (
+        Table::ScheduleContents,
+        Overwritten,
+        "requests of schedules",
+        Problem::Unreadable,
     ),
 ];
 
@@ -522,6 +548,7 @@ fn filled(home: &Path) -> SledStore {
     ];
     commit(&store, batch(changes));
     made(&store, &acme(), 40, JOB_PART_DEVICES + 1);
+    schedules::made(&store, &acme(), 41, Rhythm::Every { period_s: 60 });
     store
 }
 

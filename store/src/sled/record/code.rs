@@ -1,5 +1,6 @@
 //! Which number encodes which choice? Numbers never change their meaning.
 
+use engine::EnablerVersion;
 use engine::action::timeline::WaitReason;
 use engine::action::{ContentEncoding, Method, Mode, Operation, PayloadType, Protocol, Status};
 use engine::admin_log::entry::{Category, Subject};
@@ -8,6 +9,7 @@ use engine::device::record::{Logged, ObservationState};
 use engine::event::{EventType, Lifecycle, PayloadKept};
 use engine::job::JobState;
 use engine::peer::Transport;
+use engine::schedule::SkipReason;
 use engine::setting::{SettingName, SettingState};
 use engine::supervision::Unserved;
 
@@ -78,6 +80,13 @@ codes!(of_protocol, protocol, Protocol { Udp = 1, Coap = 2, Lwm2m = 3 });
 codes!(of_payload_type, payload_type, PayloadType { Text = 1, Base64 = 2 });
 codes!(of_subject, subject, Subject { Device = 1, Lifecycle = 2, Integration = 3, General = 4 });
 codes!(of_category, category, Category { Error = 1, Info = 2 });
+codes!(of_skip_reason, skip_reason, SkipReason {
+    NoDevice = 1,
+    TooManyDevices = 2,
+    FilterTooBroad = 3,
+    RequestsOpen = 4,
+});
+codes!(of_enabler_version, enabler_version, EnablerVersion { V1_0 = 1, V1_1 = 2, V1_2 = 3 });
 codes!(of_job_state, job_state, JobState { Running = 1, Done = 2, Cancelled = 3 });
 codes!(of_unserved, unserved, Unserved { Unknown = 1, Busy = 2, Failed = 3 });
 codes!(of_setting, setting, SettingName { Lwm2mPassiveReporting = 1 });

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use engine::action::NewAction;
 use engine::device::refusal::{ForbiddenAddress, SubmitRefusal};
-use engine::ids::{ActionId, JobId, TraceId};
+use engine::ids::{ActionId, JobId, ScheduleId, TraceId};
 use engine::job::{Job, JobDevice, JobOutcome};
 use engine::moment::Timestamp;
 use minicbor::bytes::ByteArray;
@@ -36,11 +36,13 @@ struct JobV1<'a> {
     rejected: u32,
     #[n(7)]
     parts_done: u32,
+    #[n(8)]
+    schedule: Option<ByteArray<16>>,
 }
 
 #[derive(Decode, Encode)]
 #[cbor(array)]
-struct JobRequestV1<'a> {
+pub(super) struct JobRequestV1<'a> {
     #[b(0)]
     request: RequestV1<'a>,
     #[n(1)]
@@ -102,6 +104,9 @@ enum JobOutcomeV1 {
     #[n(7)]
     #[cbor(array)]
     Unserved(#[n(0)] u8),
+    #[n(8)]
+    #[cbor(array)]
+    RequestOpen(#[n(0)] ByteArray<16>),
 }
 
 /// Writes a job.
@@ -115,6 +120,7 @@ pub(crate) fn write_job(job: &Job) -> Vec<u8> {
         accepted: job.accepted,
         rejected: job.rejected,
         parts_done: job.parts_done,
+        schedule: job.schedule.map(|id| ByteArray::from(*id.as_bytes())),
     };
     write(VERSION, &record)
 }
@@ -131,25 +137,34 @@ pub(crate) fn read_job(value: &[u8]) -> Result<Job, Unreadable> {
         accepted: record.accepted,
         rejected: record.rejected,
         parts_done: record.parts_done,
+        schedule: record.schedule.map(|id| ScheduleId::from_bytes(id.into())),
     })
 }
 
 /// Writes the request of a job.
 pub(crate) fn write_job_request(request: &NewAction) -> Vec<u8> {
-    let record = JobRequestV1 {
+    write(VERSION, &job_request_record(request))
+}
+
+/// The record of a request.
+pub(super) fn job_request_record(request: &NewAction) -> JobRequestV1<'_> {
+    JobRequestV1 {
         request: request_record(&request.request),
         mode: code::of_mode(request.mode),
         attempts_permitted: request.attempts_permitted,
         expires_in_s: request.expires_in_s,
         not_before_ms: request.not_before.map(Timestamp::as_ms),
         trace: ByteArray::from(*request.trace.as_bytes()),
-    };
-    write(VERSION, &record)
+    }
 }
 
 /// Reads the request of a job.
 pub(crate) fn read_job_request(value: &[u8]) -> Result<NewAction, Unreadable> {
-    let record: JobRequestV1<'_> = read(VERSION, value)?;
+    new_action_of(read(VERSION, value)?)
+}
+
+/// The request of a record.
+pub(super) fn new_action_of(record: JobRequestV1<'_>) -> Result<NewAction, Unreadable> {
     Ok(NewAction {
         request: read_request(record.request)?,
         mode: code::mode(record.mode)?,
@@ -208,6 +223,9 @@ fn outcome_record(outcome: JobOutcome) -> JobOutcomeV1 {
             }
         }
         JobOutcome::Unserved(unserved) => JobOutcomeV1::Unserved(code::of_unserved(unserved)),
+        JobOutcome::RequestOpen(action) => {
+            JobOutcomeV1::RequestOpen(ByteArray::from(*action.as_bytes()))
+        }
     }
 }
 
@@ -219,6 +237,9 @@ fn read_outcome(record: JobOutcomeV1) -> Result<JobOutcome, Unreadable> {
         }
         JobOutcomeV1::Unserved(unserved) => {
             return Ok(JobOutcome::Unserved(code::unserved(unserved)?));
+        }
+        JobOutcomeV1::RequestOpen(action) => {
+            return Ok(JobOutcome::RequestOpen(ActionId::from_bytes(action.into())));
         }
         JobOutcomeV1::NotRegistered => SubmitRefusal::NotRegistered,
         JobOutcomeV1::NoAddress => SubmitRefusal::NoAddress,

@@ -46,7 +46,7 @@ struct ProfileV1<'a> {
 
 #[derive(Decode, Encode)]
 #[cbor(array)]
-struct TagV1<'a> {
+pub(super) struct TagV1<'a> {
     #[b(0)]
     key: &'a str,
     #[b(1)]
@@ -107,19 +107,22 @@ pub(crate) fn read_profile(value: &[u8]) -> Result<Profile, Unreadable> {
     })
 }
 
-fn tag_record(tag: &Tag) -> TagV1<'_> {
+pub(super) fn tag_record(tag: &Tag) -> TagV1<'_> {
     let (key, value) = (tag.key.as_str(), tag.value.as_str());
     TagV1 { key, value }
 }
 
 fn read_tags(records: Vec<TagV1<'_>>) -> Result<Tags, Unreadable> {
-    let text = |text| TagText::parse(text).map_err(damaged("no tag"));
-    let tags = records.into_iter().map(|record| {
-        let (key, value) = (text(record.key)?, text(record.value)?);
-        Ok(Tag { key, value })
-    });
+    let tags = records.into_iter().map(read_tag);
     let tags = tags.collect::<Result<Vec<_>, _>>()?;
     Tags::of(tags).map_err(damaged("too many tags"))
+}
+
+/// Reads a tag.
+pub(super) fn read_tag(record: TagV1<'_>) -> Result<Tag, Unreadable> {
+    let text = |text| TagText::parse(text).map_err(damaged("no tag"));
+    let (key, value) = (text(record.key)?, text(record.value)?);
+    Ok(Tag { key, value })
 }
 
 /// Reads the id of a device.

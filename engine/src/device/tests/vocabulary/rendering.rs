@@ -46,6 +46,7 @@ impl Names {
                 | Expect::Taken(_)
                 | Expect::Profile(_)
                 | Expect::JobRunning(_)
+                | Expect::Schedule(_)
                 | Expect::Client(_)),
             ) => {
                 panic!("not a device's to expect: {other:?}")
@@ -100,6 +101,9 @@ impl Names {
             | Change::PutJobRequest { .. }
             | Change::PutJobPart { .. }
             | Change::RemoveJob(_)
+            | Change::PutSchedule(_)
+            | Change::PutScheduleContents { .. }
+            | Change::RemoveSchedule { .. }
             | Change::AppendEntry(_) => panic!("not a device's to change: {change:?}"),
         }
     }

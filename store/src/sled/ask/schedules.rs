@@ -1,0 +1,84 @@
+//! Which schedules are there, and which requests of their last jobs are open?
+
+use engine::ids::{CustomerId, DeviceKey, JobId, ScheduleId};
+use engine::job::JobOutcome;
+use engine::query::{Page, PageRequest};
+use engine::schedule::{OpenRequest, Schedule, ScheduleContents};
+use sled::Db;
+
+use super::jobs::job;
+use super::{load, rows_of};
+use crate::sled::fault::Fault;
+use crate::sled::key;
+use crate::sled::record::job::read_job_part;
+use crate::sled::record::schedule::{read_schedule, read_schedule_contents};
+
+/// A schedule of a customer.
+pub(in crate::sled) fn schedule(
+    db: &Db,
+    customer: &CustomerId,
+    id: ScheduleId,
+) -> Result<Option<Schedule>, Fault> {
+    load(db, &key::schedule::schedule(customer, id), read_schedule)
+}
+
+/// A page of the schedules of a customer, newest first. A customer has a bounded number of them.
+pub(in crate::sled) fn schedules_of(
+    db: &Db,
+    customer: &CustomerId,
+    page: PageRequest,
+) -> Result<Page<Schedule>, Fault> {
+    let keys = rows_of(db, &key::schedule::all_of(customer)).keys().rev();
+    let keys = keys.collect::<Result<Vec<_>, _>>()?;
+    let skip = usize::try_from(page.skip()).unwrap_or(usize::MAX);
+    let size = usize::try_from(page.size).unwrap_or(usize::MAX);
+    let mut items = Vec::new();
+    for key in keys.iter().skip(skip).take(size) {
+        items.extend(load(db, key, read_schedule)?);
+    }
+    Ok(Page {
+        items,
+        total: keys.len() as u64,
+    })
+}
+
+/// Every schedule.
+pub(in crate::sled) fn all(db: &Db) -> Result<Vec<Schedule>, Fault> {
+    let mut schedules = Vec::new();
+    for key in rows_of(db, &key::schedule::all()).keys() {
+        schedules.extend(load(db, &key?, read_schedule)?);
+    }
+    Ok(schedules)
+}
+
+/// The contents of a schedule.
+pub(in crate::sled) fn contents(
+    db: &Db,
+    id: ScheduleId,
+) -> Result<Option<ScheduleContents>, Fault> {
+    load(db, &key::schedule::contents(id), read_schedule_contents)
+}
+
+/// The requests for the devices of a part that are not final; nothing if there is no such part.
+pub(in crate::sled) fn open_requests(
+    db: &Db,
+    id: JobId,
+    number: u32,
+) -> Result<Option<Vec<OpenRequest>>, Fault> {
+    let part = load(db, &key::job::part(id, number), read_job_part)?;
+    let Some((job, devices)) = job(db, id)?.zip(part) else {
+        return Ok(None);
+    };
+    let mut open = Vec::new();
+    for device in devices {
+        let action = match device.outcome {
+            Some(JobOutcome::Accepted(action) | JobOutcome::RequestOpen(action)) => action,
+            Some(JobOutcome::Refused(_) | JobOutcome::Unserved(_)) | None => continue,
+        };
+        let key = DeviceKey::of(&job.customer, &device.device);
+        if db.contains_key(key::action::pending(key, action))? {
+            open.push((device.device, action));
+        }
+    }
+    Ok(Some(open))
+}
