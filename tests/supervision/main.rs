@@ -1,5 +1,5 @@
-//! What happens to a device or a destination whose actor panics or whose store fails, and to the
-//! others?
+//! What happens to a device, a destination or the jobs whose actor panics or whose store fails, and
+//! to the others?
 //!
 //! The real registry, supervisor of forwarders, actors, socket and store; only commits have a
 //! switch that makes them fail or panic.
@@ -8,6 +8,7 @@
 
 mod delivering;
 mod faulty;
+mod jobs;
 mod operator_log;
 mod plain;
 mod test_service;

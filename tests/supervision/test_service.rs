@@ -15,6 +15,8 @@ use actors::clock::Clock;
 use actors::delivery::{Deliveries, DeliveryParts};
 use actors::devices::Devices;
 use actors::http::{HttpClient, HttpOptions};
+use actors::jobs::selection::DeviceSelection;
+use actors::jobs::{JobParts, Jobs};
 use actors::logging::{Logging, RetentionPeriods};
 use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
@@ -29,6 +31,7 @@ use engine::device::queue::Accepted;
 use engine::device::refusal::SubmitRefusal;
 use engine::device::snapshot::Snapshot;
 use engine::ids::{CustomerId, DeviceId, DeviceKey, Endpoint, Iccid, TraceId};
+use engine::job::runner::JobLimits;
 use engine::limits::Limits;
 use engine::profile::Profile;
 use engine::rules::{EndpointTrust, Rules, TransmissionRules};
@@ -58,6 +61,7 @@ pub(crate) struct TestService {
     pub(crate) commits: Arc<FaultyStore>,
     pub(crate) clock: Clock,
     pub(crate) deliveries: Deliveries,
+    pub(crate) jobs: Jobs,
     devices: Devices,
     coap: SocketAddr,
     /// The address for bare datagrams.
@@ -95,12 +99,13 @@ impl TestService {
         let doors = (Arc::clone(&commits), Arc::clone(&store));
         let parts = (doors, clock.clone());
         let thread = std::thread::spawn(move || run(parts, &started, stopped));
-        let (devices, post, [coap, udp]) = starting.recv_timeout(DEADLINE).unwrap();
+        let (devices, post, jobs, [coap, udp]) = starting.recv_timeout(DEADLINE).unwrap();
         Self {
             store,
             commits,
             clock,
             deliveries: post,
+            jobs,
             devices,
             coap,
             udp,
@@ -226,7 +231,7 @@ impl Drop for TestService {
     }
 }
 
-type Started = Sender<(Devices, Deliveries, [SocketAddr; 2])>;
+type Started = Sender<(Devices, Deliveries, Jobs, [SocketAddr; 2])>;
 
 fn run(
     (doors, clock): ((Arc<FaultyStore>, Arc<SledStore>), Clock),
@@ -259,6 +264,11 @@ fn run(
             addresses: AddressPolicy::PrivateAllowed,
             ..Rules::new(Limits::default(), patience, EndpointTrust::NameSuffices)
         };
+        let (job_commits, job_clock) = (doors.0.clone(), clock.clone());
+        let selection = DeviceSelection {
+            store: doors.1.clone(),
+            devices_max: 100,
+        };
         let delivering = delivering(doors, clock.clone());
         let post = Deliveries::start(delivering, Vec::new(), &logging);
         let parts = ArbiterParts {
@@ -270,7 +280,19 @@ fn run(
             limits: ArbiterLimits::default(),
         };
         let arbiters = Arbiters::start(parts, sockets, &logging);
-        started.send((arbiters.devices(), post, listening)).unwrap();
+        let job_parts = JobParts {
+            clock: job_clock,
+            commits: job_commits,
+            devices: arbiters.devices(),
+            selection,
+            limits: JobLimits {
+                running_max: 10,
+                schedules_max: 10,
+            },
+        };
+        let jobs = Jobs::start(job_parts, Vec::new(), Vec::new());
+        let handles = (arbiters.devices(), post, jobs, listening);
+        started.send(handles).unwrap();
         let _ = stopped.await;
         arbiters.stop().await;
     });
