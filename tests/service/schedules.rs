@@ -60,7 +60,7 @@ fn a_due_time_creates_a_job_for_the_devices_that_match_then() {
 #[test]
 fn a_due_time_that_was_missed_while_the_service_was_down_runs_once() {
     let (mut service, mut caller) = start(&[]);
-    let due = now_s() + 2;
+    let due = now_s() + 4;
     let body = with(every(3_600, refused()), "start", time(due));
     let created = post(&caller, &body).expect(201);
     assert_eq!(created["next"], iso(due));
@@ -232,18 +232,20 @@ fn a_paused_schedule_is_never_due_and_a_deleted_one_is_gone() {
 
 #[test]
 fn a_schedule_ends_with_its_last_due_time() {
-    let (_service, caller) = start(&[]);
-    let due = now_s() + 1;
-    let body = with(every(3_600, refused()), "start", time(due));
-    let body = with(body, "end", time(due + 60));
-    let created = post(&caller, &body).expect(201);
-    assert_eq!(
-        (&created["next"], &created["end"]),
-        (&json!(iso(due)), &json!(iso(due + 60)))
-    );
-    let ended = ran(&caller, &created, |last| last.get("jobId").is_some());
-    assert_eq!(ended["state"], "ENDED");
+    let (_service, caller) = start(&[EVERY_SECOND]);
+    let end = now_s() + 6;
+    let created = post(&caller, &with(every(1, refused()), "end", time(end))).expect(201);
+    assert_eq!(created["end"], iso(end));
+    let ended = until("the end", || {
+        let schedule = show(&caller, &created);
+        (schedule["state"] == "ENDED").then_some(schedule)
+    });
     assert!(ended.get("next").is_none(), "{ended}");
+    assert!(
+        ended["last"]["due"].as_str() <= ended["end"].as_str(),
+        "{ended}"
+    );
+    done(&caller, &ended["last"]["jobId"]);
 }
 
 #[test]
