@@ -12,6 +12,11 @@ use signalbox::config::{self, Config, Layers};
 use signalbox::service;
 use signalbox::{backup, check, demo, load, telemetry};
 
+/// Threads of the store free what others allocated, in sizes for which jemalloc keeps caches.
+#[cfg(feature = "jemalloc")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// The exit status of a command line or a configuration that cannot be used.
 const USAGE: u8 = 2;
 
