@@ -15,10 +15,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use harness::clock::Clock;
+use harness::load::Transmission;
 use harness::load::arrivals::ArrivalPattern;
+use harness::load::behaviour::{DeviceBehaviour, LABELS, Recording, SendValues};
 use harness::load::pool::DevicePool;
-use harness::load::worker::{LoadJob, LoadProgress, LoadTarget};
-use harness::load::{DeviceBehaviour, Transmission};
+use harness::load::request_mix::RequestMix;
+use harness::load::worker::{LoadJob, LoadProgress, LoadTarget, LoadWork};
 use serde_json::Value;
 
 use self::api::LoadApi;
@@ -134,14 +136,19 @@ impl Load {
     pub fn measure(&mut self) -> Result<LoadReport, Box<dyn Error>> {
         let mut report = self.prepared.clone();
         let (arrivals, for_ns) = (arrivals(&self.options), nanoseconds(self.options.time()));
+        let repeat = |mix| LoadJob {
+            work: LoadWork::Repeat(mix, arrivals),
+            for_ns,
+            callers: None,
+        };
         let (tally, actions) = match (self.options.scenario, &self.api) {
             (Scenario::Register, _) => return Ok(report),
             (Scenario::Update, _) => {
-                let job = |_| LoadJob::Update { arrivals, for_ns };
+                let job = |_| repeat(RequestMix::UPDATES);
                 (self.pool.perform(job, shown("updating"))?, None)
             }
             (Scenario::Send, _) => {
-                let job = |_| LoadJob::Send { arrivals, for_ns };
+                let job = |_| repeat(RequestMix::SENDS);
                 (self.pool.perform(job, shown("sending"))?, None)
             }
             (Scenario::Actions, Some(api)) => {
@@ -196,6 +203,11 @@ fn field(options: &LoadOptions, seed: u64) -> LoadTarget {
             lifetime_s: options.lifetime,
             transmission,
             loss_percent: options.loss,
+            sleep: None,
+            sends: SendValues {
+                label: (seed % u64::from(LABELS)) as u32,
+                recording: Recording::Off,
+            },
         },
         seed,
     }

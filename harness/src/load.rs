@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!   DevicePool: Worker, ..
-//!   Worker (thread) ---- datagrams ---> DevicePool: ArrivalSchedule, Exchange, Deadlines,
-//!      |    ^                             |    Locations, Tally
+//!   Worker (thread) ---- datagrams ---> DeviceGroup: ArrivalSchedule, Exchange, Deadlines,
+//!      |    ^                             |    SleepCycle, Locations, Tally
 //!      |    +------- Outbox --------------+
 //!      +--- LoadSocket: one socket, every datagram from the address of its device
 //! ```
@@ -13,6 +13,7 @@
 
 pub mod addressing;
 pub mod arrivals;
+pub mod behaviour;
 mod datagram;
 mod deadlines;
 mod device_group;
@@ -20,15 +21,19 @@ mod exchange;
 pub mod figures;
 #[cfg(not(target_os = "linux"))]
 #[path = "load/no_line.rs"]
-mod line;
+mod load_socket;
 #[cfg(target_os = "linux")]
 mod load_socket;
 mod locations;
 mod outbox;
 pub mod pool;
+pub mod request_mix;
+mod sleep_cycle;
 pub mod tally;
+pub mod timeline;
 pub mod worker;
 
-pub use device_group::DeviceBehaviour;
 /// The transmission parameters of devices; re-exported so that callers need not import `protocol`.
 pub use protocol::coap::exchange::Transmission;
+/// How long devices sleep, and stay awake.
+pub use sleep_cycle::SleepTimes;

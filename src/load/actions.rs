@@ -17,11 +17,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use harness::clock::Stopwatch;
-use harness::load::addressing::EndpointPattern;
+use harness::load::addressing::{DeviceRange, EndpointPattern};
 use harness::load::arrivals::{ArrivalPattern, ArrivalSchedule, ArrivalShare};
 use harness::load::pool::DevicePool;
 use harness::load::tally::{Latencies, LoadFailure, TaskTally};
-use harness::load::worker::{DeviceRange, LoadJob, ProgressCounts};
+use harness::load::worker::{CallerLinks, LoadJob, LoadWork, ProgressCounts};
 use tokio::sync::oneshot;
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::{interval, sleep, timeout};
@@ -62,9 +62,13 @@ pub(super) fn measure(
     let (wakes, mut woken) = doors(options);
     let before = api.runtime.block_on(api.caller.succeeded())?;
     let answered = |device, at_ns| waiting.answer(device, at_ns);
-    let listen = |_| LoadJob::Listen {
-        wakes: woken.next().expect("each worker has a door"),
-        answered: &answered,
+    let listen = |_| LoadJob {
+        work: LoadWork::Listen,
+        for_ns: u64::MAX,
+        callers: Some(CallerLinks {
+            wakes: woken.next().expect("each worker has a door"),
+            answered: &answered,
+        }),
     };
     let clock = pool.clock();
     let mut calls = CallResults::default();
@@ -74,7 +78,7 @@ pub(super) fn measure(
         let round = Rc::new(CallRound::new(options, clock, caller, wakes, waiting));
         let all = call_all(&round, options.callers());
         api.runtime.block_on(LocalSet::new().run_until(all));
-        watch.stop();
+        watch.finish();
         calls = round.calls.take();
     })?;
     let CallResults {
@@ -103,6 +107,7 @@ fn beside(devices: TaskTally, mut calls: TaskTally) -> TaskTally {
     }
     TaskTally {
         retransmissions: devices.retransmissions,
+        unheard: devices.unheard,
         dropped: devices.dropped,
         stray: devices.stray,
         asked: devices.asked,
@@ -209,7 +214,10 @@ impl CallRound {
             wakes,
             waiting,
             next_device: Cell::new(0),
-            calls: RefCell::default(),
+            calls: RefCell::new(CallResults {
+                tally: TaskTally::begin_task(begun_at_ns),
+                ..CallResults::default()
+            }),
         }
     }
 
@@ -265,7 +273,8 @@ impl CallRound {
     }
 
     fn fail(&self, failure: LoadFailure) {
-        self.fail_times(failure, 1);
+        let tally = &mut self.calls.borrow_mut().tally;
+        tally.fail(failure, self.clock.now_ns());
     }
 
     fn fail_times(&self, failure: LoadFailure, times: u64) {
@@ -297,7 +306,7 @@ async fn call(round: Rc<CallRound>) {
             continue;
         };
         let now_ns = match round.arrivals {
-            ArrivalPattern::Rate(_) => round.clock.now_ns(),
+            ArrivalPattern::Rate(_) | ArrivalPattern::AtOnce => round.clock.now_ns(),
             // With a window, a call is due when it leaves.
             ArrivalPattern::Window(_) => due_at_ns,
         };

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use super::arrivals::ArrivalShare;
+
 /// A network whose addresses all belong to this machine.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Network {
@@ -80,6 +82,13 @@ impl EndpointPattern {
         } = self;
         format!("{before}{number:0width$}{after}")
     }
+
+    /// The number of the device with this endpoint name.
+    pub fn number(&self, name: &str) -> Option<u32> {
+        let digits = name.strip_prefix(self.before.as_str())?;
+        let number = digits.strip_suffix(self.after.as_str())?.parse().ok()?;
+        (self.name(number) == name).then_some(number)
+    }
 }
 
 impl FromStr for EndpointPattern {
@@ -102,6 +111,30 @@ impl FromStr for EndpointPattern {
             width,
             after: after.to_owned(),
         })
+    }
+}
+
+/// The devices of a worker: this many from a number on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct DeviceRange {
+    /// The number of the first.
+    pub first: u32,
+    /// Their number.
+    pub count: u32,
+}
+
+impl DeviceRange {
+    /// The devices of one worker's share of all devices.
+    pub fn of_share(count: u32, share: ArrivalShare) -> Self {
+        let begin = |index: u32| {
+            let at = u64::from(count) * u64::from(index) / u64::from(share.of.max(1));
+            u32::try_from(at).unwrap_or(count)
+        };
+        let first = begin(share.index);
+        Self {
+            first,
+            count: begin(share.index + 1) - first,
+        }
     }
 }
 
@@ -154,11 +187,29 @@ mod tests {
         ] {
             let pattern: EndpointPattern = pattern.parse().unwrap();
             assert_eq!(pattern.name(42), name);
+            assert_eq!(pattern.number(name), Some(42));
+            for stranger in ["", "meter", "+42", &format!("{name}0x")] {
+                assert_eq!(pattern.number(stranger), None, "{stranger}");
+            }
         }
         for text in [
             "meter", "{", "{}{}", "{:5}", "{:0x}", "}{}", "{:0999}", "{{}}",
         ] {
             assert_eq!(text.parse::<EndpointPattern>(), Err(NoPattern), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_device_has_one_worker() {
+        for (count, of) in [(10, 3), (1, 2), (1_000_000, 7), (5, 5)] {
+            let parts =
+                (0..of).map(|index| DeviceRange::of_share(count, ArrivalShare { index, of }));
+            let mut next = 0;
+            for DeviceRange { first, count } in parts {
+                assert_eq!(first, next);
+                next += count;
+            }
+            assert_eq!(next, count);
         }
     }
 }

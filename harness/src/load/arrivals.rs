@@ -12,6 +12,8 @@ pub enum ArrivalPattern {
     Window(u32),
     /// This many leave each second.
     Rate(u32),
+    /// All are due at the start.
+    AtOnce,
 }
 
 /// One of several shares of a pattern.
@@ -57,7 +59,9 @@ impl ArrivalSchedule {
         match self.arrivals {
             ArrivalPattern::Window(_) if now_ns >= self.until_ns => None,
             ArrivalPattern::Window(size) => (open < self.own_part(size)).then_some(now_ns),
-            ArrivalPattern::Rate(_) => self.next_at().filter(|at_ns| *at_ns <= now_ns),
+            ArrivalPattern::Rate(_) | ArrivalPattern::AtOnce => {
+                self.next_at().filter(|at_ns| *at_ns <= now_ns)
+            }
         }
     }
 
@@ -79,12 +83,20 @@ impl ArrivalSchedule {
                     .checked_add(self.begun_at_ns)?;
                 (at_ns < self.until_ns).then_some(at_ns)
             }
+            ArrivalPattern::AtOnce => {
+                (self.begun_at_ns < self.until_ns).then_some(self.begun_at_ns)
+            }
         }
     }
 
     /// Whether no further request becomes due.
     pub fn is_over(&self, now_ns: u64) -> bool {
         now_ns >= self.until_ns && self.next_at().is_none()
+    }
+
+    /// Ends early: none becomes due from now on.
+    pub fn end(&mut self, now_ns: u64) {
+        self.until_ns = self.until_ns.min(now_ns);
     }
 
     /// Abandons the due requests; returns their number.
@@ -132,6 +144,29 @@ mod tests {
         assert_eq!(schedule.due(11 * MS - 1, 0), None);
         assert_eq!(schedule.next_at(), Some(11 * MS));
         assert_eq!(schedule.due(11 * MS, 0), Some(11 * MS));
+    }
+
+    #[test]
+    fn requests_at_once_are_due_since_the_start() {
+        let mut schedule = ArrivalSchedule::begin(ArrivalPattern::AtOnce, WHOLE, 5, u64::MAX);
+        for open in 0..1_000 {
+            assert_eq!(schedule.due(5 + u64::from(open), open), Some(5));
+            schedule.advance();
+        }
+        schedule.end(5);
+        assert_eq!(schedule.due(2_000, 0), None);
+        assert!(schedule.is_over(2_000));
+    }
+
+    #[test]
+    fn a_schedule_that_ends_early_has_no_further_request() {
+        for arrivals in [ArrivalPattern::Window(2), ArrivalPattern::Rate(1_000)] {
+            let mut schedule = ArrivalSchedule::begin(arrivals, WHOLE, 0, u64::MAX);
+            schedule.advance();
+            schedule.end(MS);
+            assert_eq!(schedule.due(9 * MS, 0), None, "{arrivals:?}");
+            assert!(schedule.is_over(9 * MS), "{arrivals:?}");
+        }
     }
 
     #[test]

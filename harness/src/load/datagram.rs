@@ -30,8 +30,17 @@ const SEND_OPTIONS: &[u8] = b"\xb2dp\x11\x70";
 
 const PAYLOAD_MARKER: u8 = 0xff;
 
-/// One record: name `/3303/0/5700`, and a value of four bytes that follow.
-const SEND_NAME: &[u8] = b"\x81\xa2\x00\x6c/3303/0/5700\x02\xfa";
+/// One record: name `/3303/0/5700`, and a value of eight bytes that follow.
+const SEND_NAME: &[u8] = b"\x81\xa2\x00\x6c/3303/0/5700\x02\xfb";
+
+/// How a device can be reached.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Binding {
+    /// At any time.
+    Udp,
+    /// While it is awake.
+    QueueMode,
+}
 
 /// A piggybacked response with only a code.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -46,12 +55,19 @@ pub(super) fn token(message_id: u16) -> Token {
 }
 
 /// A registration.
-pub(super) fn register(endpoint: &str, lifetime_s: u32, message_id: u16) -> Vec<u8> {
+pub(super) fn register(
+    endpoint: &str,
+    lifetime_s: u32,
+    binding: Binding,
+    message_id: u16,
+) -> Vec<u8> {
     let endpoint = format!("ep={endpoint}");
     let lifetime = format!("lt={lifetime_s}");
+    let queries = ["lwm2m=1.1", &endpoint, &lifetime, "b=U"].into_iter();
+    let queue_mode = (binding == Binding::QueueMode).then_some("Q");
     request(message_id)
         .with_uri_path(["rd"])
-        .with_uri_query(["lwm2m=1.1", &endpoint, &lifetime, "b=U"])
+        .with_uri_query(queries.chain(queue_mode))
         .with_content_format(ContentFormat::LINK_FORMAT)
         .with_payload(OBJECTS)
         .encode()
@@ -80,15 +96,15 @@ pub(super) fn write_update(message_id: u16, options: &[u8], datagram: &mut Vec<u
     datagram.extend_from_slice(options);
 }
 
-/// A Send of a measured value (LwM2M Core 1.1 section 6.4.6), a different one each time.
-pub(super) fn write_send(message_id: u16, datagram: &mut Vec<u8>) {
+/// A Send of a measured value (LwM2M Core 1.1 section 6.4.6).
+pub(super) fn write_send(message_id: u16, value: f64, datagram: &mut Vec<u8>) {
     let [high, low] = message_id.to_be_bytes();
     let post = Code::POST.as_byte();
     datagram.extend_from_slice(&[CONFIRMABLE, post, high, low, high, low]);
     datagram.extend_from_slice(SEND_OPTIONS);
     datagram.push(PAYLOAD_MARKER);
     datagram.extend_from_slice(SEND_NAME);
-    datagram.extend_from_slice(&f32::from(message_id).to_be_bytes());
+    datagram.extend_from_slice(&value.to_be_bytes());
 }
 
 /// Decodes a response that has only a code and the token of our requests.
@@ -149,18 +165,22 @@ mod tests {
     }
 
     #[test]
-    fn each_send_has_another_value() {
+    fn a_send_carries_its_value() {
         let path = Path::resource(3303, 0, 5700);
-        for id in [0x0000, 0x1234, 0xffff] {
+        for (id, number) in [
+            (0x0000, 0.0),
+            (0x1234, 21.5),
+            (0xffff, 4_503_599_627_370_495.0),
+        ] {
             let mut datagram = Vec::new();
-            write_send(id, &mut datagram);
+            write_send(id, number, &mut datagram);
             let message = Message::decode(&datagram).unwrap();
             assert_eq!(message.encode(), datagram);
             assert_eq!(message.uri_path().collect::<Vec<_>>(), ["dp"]);
             assert_eq!(message.content_format(), Some(ContentFormat::SENML_CBOR));
             let type_of = |_| Some(DataType::Float);
             let read = payload::decode(message.content_format(), path, &message.payload, type_of);
-            let value = Value::Float(f64::from(id));
+            let value = Value::Float(number);
             assert_eq!(read.unwrap(), Reading::from([(path, value)]));
         }
     }
@@ -190,12 +210,16 @@ mod tests {
 
     #[test]
     fn a_registration_has_every_parameter_that_a_server_requires() {
-        let read = Message::decode(&register("meter-7", 300, 9)).unwrap();
+        let datagram = register("meter-7", 300, Binding::Udp, 9);
+        let read = Message::decode(&datagram).unwrap();
         assert_eq!(read.token, token(9));
         assert_eq!(read.uri_path().collect::<Vec<_>>(), ["rd"]);
         let queries: Vec<&str> = read.uri_query().collect();
         assert_eq!(queries, ["lwm2m=1.1", "ep=meter-7", "lt=300", "b=U"]);
         assert_eq!(read.content_format(), Some(ContentFormat::LINK_FORMAT));
         assert_eq!(read.payload, OBJECTS.as_bytes());
+        let sleepy = register("meter-7", 300, Binding::QueueMode, 9);
+        let read = Message::decode(&sleepy).unwrap();
+        assert_eq!(read.uri_query().last(), Some("Q"));
     }
 }

@@ -3,17 +3,17 @@
 
 use protocol::coap::exchange::Transmission;
 
+use super::request_mix::LoadRequest;
 use crate::rng::Rng;
 
 const NS_PER_MS: u64 = 1_000_000;
 
-/// A kind of request to the server.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum LoadRequest {
-    Register,
-    Update,
-    Send,
-}
+/// How long a device waits before it tries again to register, doubled each time: the default
+/// Communication Retry Timer (LwM2M Core 1.1 section 6.2.1.1).
+const RETRY_AFTER_NS: u64 = 60_000_000_000;
+
+/// How often a device tries again: the default Communication Retry Count.
+const RETRIES: u8 = 5;
 
 /// A request in progress.
 #[derive(Clone, Copy, Debug)]
@@ -21,11 +21,14 @@ pub(super) struct LoadExchange {
     pub(super) member: u32,
     pub(super) message_id: u16,
     pub(super) act: LoadRequest,
+    /// The number of a Send, which is its value.
+    pub(super) send_number: u32,
     /// When the request should have left.
     pub(super) due_at_ns: u64,
     /// When it is due next.
     pub(super) next_at_ns: u64,
     wait_ns: u64,
+    retries: u8,
     state: State,
 }
 
@@ -36,6 +39,8 @@ pub(super) enum ExchangeDue {
     NotYet,
     /// Its retransmission.
     Repeat,
+    /// A new request in its place.
+    Retry,
     /// Its end.
     GiveUp,
 }
@@ -44,6 +49,7 @@ pub(super) enum ExchangeDue {
 enum State {
     Transmitting { repetitions_left: u8 },
     Awaiting,
+    Resting,
 }
 
 impl LoadExchange {
@@ -60,13 +66,47 @@ impl LoadExchange {
             member,
             message_id,
             act,
+            send_number: 0,
             due_at_ns,
             next_at_ns: now_ns.saturating_add(wait_ns),
             wait_ns,
+            retries: 0,
             state: State::Transmitting {
                 repetitions_left: transmission.max_retransmit,
             },
         }
+    }
+
+    /// The request failed, and is tried again later; returns whether there is a retry left.
+    pub(super) fn rest(&mut self, now_ns: u64) -> bool {
+        let has_retry = self.retries < RETRIES;
+        if has_retry {
+            let wait_ns = RETRY_AFTER_NS << self.retries;
+            self.next_at_ns = now_ns.saturating_add(wait_ns);
+            self.retries += 1;
+            self.state = State::Resting;
+        }
+        has_retry
+    }
+
+    /// The new request in place of one that failed.
+    pub(super) fn retry(
+        &self,
+        message_id: u16,
+        now_ns: u64,
+        transmission: &Transmission,
+        rng: &mut Rng,
+    ) -> Self {
+        let what = (self.member, message_id, self.act);
+        Self {
+            retries: self.retries,
+            ..Self::begin(what, self.due_at_ns, now_ns, transmission, rng)
+        }
+    }
+
+    /// Whether the request failed and is tried again later.
+    pub(super) fn is_resting(&self) -> bool {
+        self.state == State::Resting
     }
 
     /// The server acknowledged the request; a separate response follows.
@@ -83,8 +123,10 @@ impl LoadExchange {
         if now_ns < self.next_at_ns {
             return ExchangeDue::NotYet;
         }
-        let State::Transmitting { repetitions_left } = &mut self.state else {
-            return ExchangeDue::GiveUp;
+        let repetitions_left = match &mut self.state {
+            State::Transmitting { repetitions_left } => repetitions_left,
+            State::Awaiting => return ExchangeDue::GiveUp,
+            State::Resting => return ExchangeDue::Retry,
         };
         let Some(left) = repetitions_left.checked_sub(1) else {
             return ExchangeDue::GiveUp;
@@ -151,5 +193,20 @@ mod tests {
         exchange.acknowledge(2 * S, &Transmission::STANDARD);
         assert_eq!(exchange.look(94 * S - 1), ExchangeDue::NotYet);
         assert_eq!(exchange.look(94 * S), ExchangeDue::GiveUp);
+    }
+
+    #[test]
+    fn a_failed_registration_is_tried_five_more_times_at_doubling_intervals() {
+        let mut rng = Rng::from_seed(1);
+        let (mut exchange, mut at_ns) = (begun(1), 0);
+        for minutes in [1, 2, 4, 8, 16] {
+            assert!(exchange.rest(at_ns));
+            at_ns += minutes * 60 * S;
+            assert_eq!(exchange.look(at_ns - 1), ExchangeDue::NotYet);
+            assert_eq!(exchange.look(at_ns), ExchangeDue::Retry);
+            exchange = exchange.retry(2, at_ns, &Transmission::STANDARD, &mut rng);
+            assert_eq!((exchange.due_at_ns, exchange.message_id), (0, 2));
+        }
+        assert!(!exchange.rest(at_ns));
     }
 }

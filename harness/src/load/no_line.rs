@@ -4,7 +4,7 @@
 use std::io;
 use std::net::SocketAddrV4;
 
-use super::identity::Network;
+use super::addressing::Network;
 use super::outbox::Outbox;
 
 /// A socket through which devices exchange datagrams with a server; there is none.

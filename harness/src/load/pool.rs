@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::arrivals::{ArrivalPattern, ArrivalShare};
 use super::tally::TaskTally;
-use super::worker::{LoadJob, LoadProgress, LoadTarget, LoadWorker};
+use super::worker::{LoadJob, LoadProgress, LoadTarget, LoadWork, LoadWorker};
 use crate::clock::Stopwatch;
 
 /// The simulated devices of a load.
@@ -34,8 +34,34 @@ impl DevicePool {
         arrivals: ArrivalPattern,
         beside: impl FnOnce(&LoadProgress, &dyn Fn(Duration) -> bool),
     ) -> io::Result<(TaskTally, f64)> {
+        self.until_answered(LoadWork::Register(arrivals), beside)
+    }
+
+    /// Gives every device a new port, and registers all of them until each is back; also returns
+    /// the seconds until the last one was answered.
+    pub fn return_after_outage(
+        &mut self,
+        arrivals: ArrivalPattern,
+        beside: impl FnOnce(&LoadProgress, &dyn Fn(Duration) -> bool),
+    ) -> io::Result<(TaskTally, f64)> {
+        for worker in &mut self.workers {
+            worker.change_port()?;
+        }
+        self.until_answered(LoadWork::Return(arrivals), beside)
+    }
+
+    fn until_answered(
+        &mut self,
+        work: LoadWork,
+        beside: impl FnOnce(&LoadProgress, &dyn Fn(Duration) -> bool),
+    ) -> io::Result<(TaskTally, f64)> {
         let begun_at_ns = self.clock.now_ns();
-        let tally = self.perform(|_| LoadJob::Register(arrivals), beside)?;
+        let job = |_| LoadJob {
+            work,
+            for_ns: u64::MAX,
+            callers: None,
+        };
+        let tally = self.perform(job, beside)?;
         let took_ns = tally.last_answer_at_ns.saturating_sub(begun_at_ns);
         Ok((tally, Duration::from_nanos(took_ns).as_secs_f64()))
     }

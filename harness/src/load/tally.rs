@@ -6,6 +6,9 @@ use std::fmt;
 use hdrhistogram::Histogram;
 use protocol::coap::code::Code;
 
+use super::request_mix::LoadRequest;
+use super::timeline::Timeline;
+
 /// The maximum recorded latency; far beyond what RFC 7252 allows for a request.
 const LATENCY_NS_MAX: u64 = 1_000 * 1_000_000_000;
 
@@ -48,6 +51,15 @@ pub enum LoadFailure {
 #[derive(Clone, Debug)]
 pub struct Latencies(Histogram<u64>);
 
+/// A Send of a device.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct NumberedSend {
+    /// The number of the device.
+    pub device: u32,
+    /// The number of the Send, which its value contains.
+    pub number: u32,
+}
+
 /// The results of the requests of one task.
 #[derive(Clone, Debug, Default)]
 pub struct TaskTally {
@@ -71,13 +83,29 @@ pub struct TaskTally {
     pub latest_ns: u64,
     /// Answered requests of the server, including duplicates.
     pub asked: u64,
+    /// Datagrams of the server that a sleeping device did not receive.
+    pub unheard: u64,
     /// Failed requests, by reason.
     pub failures: BTreeMap<LoadFailure, u64>,
     /// The time from when a request should have left to its expected response.
     pub latencies: Latencies,
+    /// The same of each kind of request to the server.
+    pub latencies_by_request: BTreeMap<LoadRequest, Latencies>,
+    /// What happened over time.
+    pub timeline: Timeline,
+    /// The acknowledged Sends, if they are recorded.
+    pub acknowledged: Vec<NumberedSend>,
 }
 
 impl TaskTally {
+    /// No results of a task that begins now.
+    pub fn begin_task(now_ns: u64) -> Self {
+        Self {
+            timeline: Timeline::begin(now_ns),
+            ..Self::default()
+        }
+    }
+
     /// Adds the counts of another worker.
     pub fn add(&mut self, other: &Self) {
         self.begun += other.begun;
@@ -90,10 +118,17 @@ impl TaskTally {
         self.late += other.late;
         self.latest_ns = self.latest_ns.max(other.latest_ns);
         self.asked += other.asked;
+        self.unheard += other.unheard;
         for (failure, count) in &other.failures {
             self.fail_times(*failure, *count);
         }
         self.latencies.add(&other.latencies);
+        for (request, latencies) in &other.latencies_by_request {
+            let ours = self.latencies_by_request.entry(*request).or_default();
+            ours.add(latencies);
+        }
+        self.timeline.add(&other.timeline);
+        self.acknowledged.extend(&other.acknowledged);
     }
 
     /// The number of failed requests.
@@ -114,12 +149,15 @@ impl TaskTally {
         self.answered += 1;
         self.in_time += u64::from(now_ns <= until_ns);
         self.last_answer_at_ns = now_ns;
-        self.latencies.record(now_ns.saturating_sub(due_at_ns));
+        let latency_ns = now_ns.saturating_sub(due_at_ns);
+        self.latencies.record(latency_ns);
+        self.timeline.answer(now_ns, latency_ns);
     }
 
     /// Counts a failed request.
-    pub fn fail(&mut self, failure: LoadFailure) {
+    pub fn fail(&mut self, failure: LoadFailure, now_ns: u64) {
         self.fail_times(failure, 1);
+        self.timeline.fail(now_ns);
     }
 
     /// Counts several requests that failed for the same reason.
@@ -214,9 +252,9 @@ mod tests {
         let mut one = TaskTally::default();
         one.begin(0, 5 * MS, LATE_NS);
         one.answer(0, MS, MS);
-        one.fail(LoadFailure::Timeout);
+        one.fail(LoadFailure::Timeout, MS);
         let mut other = one.clone();
-        other.fail(LoadFailure::Refused(Code::NOT_FOUND));
+        other.fail(LoadFailure::Refused(Code::NOT_FOUND), MS);
         other.answer(0, 9 * MS, 10 * MS);
         one.add(&other);
         assert_eq!((one.begun, one.answered, one.late), (2, 3, 2));

@@ -3,14 +3,15 @@
 use std::io;
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::Receiver;
 
-use super::addressing::Network;
+use super::addressing::{DeviceRange, Network};
 use super::arrivals::{ArrivalPattern, ArrivalSchedule, ArrivalShare};
-use super::device_group::{DeviceBehaviour, DeviceGroup, LoadTask};
-use super::exchange::LoadRequest;
+use super::behaviour::DeviceBehaviour;
+use super::device_group::{DeviceGroup, LoadTask};
 use super::load_socket::{LoadSocket, SocketBatches};
 use super::outbox::Outbox;
+use super::request_mix::RequestMix;
 use super::tally::TaskTally;
 use crate::clock::Stopwatch;
 
@@ -45,36 +46,42 @@ pub struct LoadTarget {
 pub(super) struct LoadWorker {
     group: DeviceGroup,
     socket: LoadSocket,
+    server: SocketAddrV4,
+    network: Network,
     share: ArrivalShare,
     first: u32,
     clock: Stopwatch,
 }
 
-/// What the devices of a worker do.
-pub enum LoadJob<'a> {
-    /// Each registers once.
+/// What the devices of a worker do, and for how long.
+pub struct LoadJob<'a> {
+    /// What they do.
+    pub work: LoadWork,
+    /// Responses within this time are in time; no further request leaves after it.
+    pub for_ns: u64,
+    /// Links to the callers of the API. With them, the job lasts until it is told to finish.
+    pub callers: Option<CallerLinks<'a>>,
+}
+
+/// What the devices of a worker do. They also answer requests of the server, and wake and sleep.
+#[derive(Clone, Copy, Debug)]
+pub enum LoadWork {
+    /// Each registers once; the time is not limited.
     Register(ArrivalPattern),
-    /// One after the other updates its registration, for this long.
-    Update {
-        /// How the requests follow each other.
-        arrivals: ArrivalPattern,
-        /// The duration.
-        for_ns: u64,
-    },
-    /// One after the other sends a measured value, for this long.
-    Send {
-        /// How the requests follow each other.
-        arrivals: ArrivalPattern,
-        /// The duration.
-        for_ns: u64,
-    },
-    /// They answer requests of the server, until they are stopped.
-    Listen {
-        /// The numbers of devices that must update their registration immediately.
-        wakes: Receiver<u32>,
-        /// Receives the number of each device that has answered, and when.
-        answered: &'a (dyn Fn(u32, u64) + Sync),
-    },
+    /// Each registers, and tries again until it is registered; the time is not limited.
+    Return(ArrivalPattern),
+    /// One after the other sends one of these requests.
+    Repeat(RequestMix, ArrivalPattern),
+    /// Nothing else.
+    Listen,
+}
+
+/// The links between the devices and the callers of the API.
+pub struct CallerLinks<'a> {
+    /// The numbers of devices that must update their registration immediately.
+    pub wakes: Receiver<u32>,
+    /// Receives the number of each device that has answered, and when.
+    pub answered: &'a (dyn Fn(u32, u64) + Sync),
 }
 
 /// The progress of running workers, and the switch that stops them.
@@ -83,6 +90,7 @@ pub struct LoadProgress {
     begun: AtomicU64,
     answered: AtomicU64,
     failed: AtomicU64,
+    finishing: AtomicBool,
     stopped: AtomicBool,
 }
 
@@ -118,6 +126,11 @@ impl LoadProgress {
         }
     }
 
+    /// Lets the workers finish: no further request leaves, and those in progress are waited for.
+    pub fn finish(&self) {
+        self.finishing.store(true, Ordering::Relaxed);
+    }
+
     /// Stops the workers; requests in progress stay unanswered.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
@@ -132,32 +145,12 @@ impl LoadProgress {
             .fetch_add(now.failed - last.failed, Ordering::Relaxed);
     }
 
+    fn is_finishing(&self) -> bool {
+        self.finishing.load(Ordering::Relaxed)
+    }
+
     fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
-    }
-}
-
-/// The devices of a worker: this many from a number on.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct DeviceRange {
-    /// The number of the first.
-    pub first: u32,
-    /// Their number.
-    pub count: u32,
-}
-
-impl DeviceRange {
-    /// The devices of one worker's share of all devices.
-    pub fn of_share(count: u32, share: ArrivalShare) -> Self {
-        let begin = |index: u32| {
-            let at = u64::from(count) * u64::from(index) / u64::from(share.of.max(1));
-            u32::try_from(at).unwrap_or(count)
-        };
-        let first = begin(share.index);
-        Self {
-            first,
-            count: begin(share.index + 1) - first,
-        }
     }
 }
 
@@ -168,15 +161,25 @@ impl LoadWorker {
         share: ArrivalShare,
         clock: Stopwatch,
     ) -> io::Result<Self> {
-        let DeviceRange { first, count } = DeviceRange::of_share(field.devices, share);
+        let devices = DeviceRange::of_share(field.devices, share);
+        let first = devices.first;
         let seed = field.seed.wrapping_add(u64::from(share.index));
         Ok(Self {
-            group: DeviceGroup::gather(field.behaviour.clone(), first, count, seed),
+            group: DeviceGroup::gather(field.behaviour.clone(), devices, share, seed),
             socket: LoadSocket::open(field.server, field.network, first)?,
+            server: field.server,
+            network: field.network,
             share,
             first,
             clock,
         })
+    }
+
+    /// Gives its devices a new port, as an outage of their network does.
+    pub(super) fn change_port(&mut self) -> io::Result<()> {
+        let socket = LoadSocket::open(self.server, self.network, self.first)?;
+        self.socket = socket;
+        Ok(())
     }
 
     /// The number of its registered devices.
@@ -191,58 +194,57 @@ impl LoadWorker {
         watch: &LoadProgress,
     ) -> io::Result<TaskTally> {
         let now_ns = self.clock.now_ns();
-        let (task, until_ns, orders) = match job {
-            LoadJob::Register(arrivals) => {
-                let schedule = ArrivalSchedule::begin(arrivals, self.share, now_ns, u64::MAX);
-                (LoadTask::Register(schedule), u64::MAX, None)
-            }
-            LoadJob::Update { arrivals, for_ns } => {
-                self.repeat(LoadRequest::Update, (arrivals, now_ns, for_ns))
-            }
-            LoadJob::Send { arrivals, for_ns } => {
-                self.repeat(LoadRequest::Send, (arrivals, now_ns, for_ns))
-            }
-            LoadJob::Listen { wakes, answered } => (
-                LoadTask::Listen,
-                u64::MAX,
-                Some(ListenOrders { wakes, answered }),
-            ),
+        let LoadJob {
+            work,
+            for_ns,
+            callers,
+        } = job;
+        let until_ns = match work {
+            LoadWork::Register(_) | LoadWork::Return(_) => u64::MAX,
+            LoadWork::Repeat(..) | LoadWork::Listen => now_ns.saturating_add(for_ns),
         };
-        self.group.begin(task, until_ns);
-        self.work(orders.as_ref(), watch)?;
+        let schedule = |arrivals| ArrivalSchedule::begin(arrivals, self.share, now_ns, until_ns);
+        let task = match work {
+            LoadWork::Register(arrivals) => LoadTask::Register(schedule(arrivals)),
+            LoadWork::Return(arrivals) => LoadTask::Return(schedule(arrivals)),
+            LoadWork::Repeat(mix, arrivals) => LoadTask::Repeat(mix, schedule(arrivals)),
+            LoadWork::Listen => LoadTask::Listen,
+        };
+        self.group.begin(task, now_ns, until_ns);
+        self.work(until_ns, callers, watch)?;
         Ok(self.group.take_tally())
     }
 
-    fn repeat(
-        &self,
-        act: LoadRequest,
-        (arrivals, now_ns, for_ns): (ArrivalPattern, u64, u64),
-    ) -> PlannedJob<'static> {
-        let until_ns = now_ns.saturating_add(for_ns);
-        let schedule = ArrivalSchedule::begin(arrivals, self.share, now_ns, until_ns);
-        (LoadTask::Repeat(act, schedule), until_ns, None)
-    }
-
-    fn work(&mut self, orders: Option<&ListenOrders<'_>>, watch: &LoadProgress) -> io::Result<()> {
+    fn work(
+        &mut self,
+        until_ns: u64,
+        callers: Option<CallerLinks<'_>>,
+        watch: &LoadProgress,
+    ) -> io::Result<()> {
+        let mut orders = callers.map(CallerOrders::of);
         let mut batches = SocketBatches::new();
         let mut out = Outbox::default();
         let mut noted = ProgressCounts::default();
         let mut busy_at_ns = self.clock.now_ns();
         loop {
             let now_ns = self.clock.now_ns();
-            if let Some(orders) = orders {
+            if let Some(orders) = &mut orders {
                 orders.take(self.first, &mut self.group, now_ns, &mut out);
+            }
+            let is_over = watch.is_finishing() || (orders.is_none() && now_ns >= until_ns);
+            if is_over {
+                self.group.end(now_ns.min(until_ns));
             }
             self.group.turn(now_ns, &mut out);
             let spoke = !out.is_empty();
-            self.send_all(&mut batches, &mut out, orders)?;
+            self.send_all(&mut batches, &mut out, orders.as_ref())?;
             let received = self.listen(&mut batches, &mut out)?;
-            self.send_all(&mut batches, &mut out, orders)?;
+            self.send_all(&mut batches, &mut out, orders.as_ref())?;
             let progress = ProgressCounts::of(self.group.tally());
             watch.note(noted, progress);
             noted = progress;
-            let is_done = orders.is_none() && self.group.is_done(now_ns);
-            if is_done || watch.is_stopped() {
+            let may_end = orders.is_none() || is_over;
+            if (may_end && self.group.is_done(now_ns)) || watch.is_stopped() {
                 return Ok(());
             }
             if spoke || received > 0 {
@@ -257,7 +259,7 @@ impl LoadWorker {
         &self,
         batches: &mut SocketBatches,
         out: &mut Outbox,
-        orders: Option<&ListenOrders<'_>>,
+        orders: Option<&CallerOrders<'_>>,
     ) -> io::Result<()> {
         self.socket.send(batches, out)?;
         if let Some(orders) = orders
@@ -265,7 +267,7 @@ impl LoadWorker {
         {
             let now_ns = self.clock.now_ns();
             for member in out.answering() {
-                (orders.answered)(self.first + member, now_ns);
+                (orders.links.answered)(self.first + member, now_ns);
             }
         }
         out.clear();
@@ -301,45 +303,25 @@ impl LoadWorker {
     }
 }
 
-/// The task, until when responses are in time, and the channels of a listening worker.
-type PlannedJob<'a> = (LoadTask, u64, Option<ListenOrders<'a>>);
-
-/// The channels of a listening worker: devices to wake, and devices that answered.
-struct ListenOrders<'a> {
-    wakes: Receiver<u32>,
-    answered: &'a (dyn Fn(u32, u64) + Sync),
+/// The orders of the callers, and those that wait for the end of a device's request.
+struct CallerOrders<'a> {
+    links: CallerLinks<'a>,
+    waiting: Vec<u32>,
 }
 
-impl ListenOrders<'_> {
-    fn take(&self, first: u32, group: &mut DeviceGroup, now_ns: u64, out: &mut Outbox) {
-        loop {
-            match self.wakes.try_recv() {
-                Ok(number) => {
-                    if let Some(member) = number.checked_sub(first) {
-                        group.wake(member, now_ns, out);
-                    }
-                }
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => return,
-            }
+impl<'a> CallerOrders<'a> {
+    fn of(links: CallerLinks<'a>) -> Self {
+        Self {
+            links,
+            waiting: Vec::new(),
         }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_device_has_one_worker() {
-        for (count, of) in [(10, 3), (1, 2), (1_000_000, 7), (5, 5)] {
-            let parts =
-                (0..of).map(|index| DeviceRange::of_share(count, ArrivalShare { index, of }));
-            let mut next = 0;
-            for DeviceRange { first, count } in parts {
-                assert_eq!(first, next);
-                next += count;
-            }
-            assert_eq!(next, count);
-        }
+    fn take(&mut self, first: u32, group: &mut DeviceGroup, now_ns: u64, out: &mut Outbox) {
+        let arrived = self.links.wakes.try_iter();
+        let arrived = arrived.filter_map(|number| number.checked_sub(first));
+        self.waiting.extend(arrived);
+        self.waiting
+            .retain(|member| !group.wake(*member, now_ns, out));
     }
 }

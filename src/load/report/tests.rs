@@ -27,7 +27,7 @@ fn report(bounds: &[&str]) -> LoadReport {
         tally,
     };
     let mut preparation = PhaseReport::default();
-    preparation.tally.fail(LoadFailure::Timeout);
+    preparation.tally.fail(LoadFailure::Timeout, MS);
     LoadReport {
         options: LoadOptions::parse(words.map(OsString::from)).unwrap(),
         started_at_ms: 0,

@@ -1,7 +1,10 @@
 //! Do the devices of a load send the right datagrams, and count what they receive?
 
-use super::super::arrivals::{ArrivalPattern, ArrivalShare};
+use super::super::arrivals::ArrivalPattern;
+use super::super::behaviour::SendValues;
+use super::super::sleep_cycle::SleepTimes;
 use super::*;
+use protocol::coap::exchange::Transmission;
 use protocol::coap::message::MessageId;
 
 const MS: u64 = 1_000_000;
@@ -16,8 +19,19 @@ fn group(count: u32, loss_percent: u8) -> DeviceGroup {
         lifetime_s: 300,
         transmission: Transmission::STANDARD,
         loss_percent,
+        sleep: None,
+        sends: SendValues {
+            label: 7,
+            recording: Recording::On,
+        },
     };
-    DeviceGroup::gather(behaviour, 100, count, 7)
+    gather(behaviour, count)
+}
+
+fn gather(behaviour: DeviceBehaviour, count: u32) -> DeviceGroup {
+    let devices = DeviceRange { first: 100, count };
+    let share = ArrivalShare { index: 1, of: 2 };
+    DeviceGroup::gather(behaviour, devices, share, 7)
 }
 
 fn registering(arrivals: ArrivalPattern) -> LoadTask {
@@ -28,7 +42,7 @@ fn registering(arrivals: ArrivalPattern) -> LoadTask {
 fn updating(arrivals: ArrivalPattern, now_ns: u64, until_ns: u64) -> LoadTask {
     let share = ArrivalShare { index: 0, of: 1 };
     LoadTask::Repeat(
-        LoadRequest::Update,
+        RequestMix::UPDATES,
         ArrivalSchedule::begin(arrivals, share, now_ns, until_ns),
     )
 }
@@ -59,7 +73,7 @@ fn run(group: &mut DeviceGroup, mut now_ns: u64, server: &mut Server<'_>) -> u64
 /// A server that accepts every request.
 fn kind(request: &Message) -> Option<Message> {
     let respond = |code| Message::response_to(request, code, request.message_id);
-    let is_update = request.uri_path().count() == 2;
+    let is_update = request.uri_path().count() == 2 || request.uri_path().eq(["dp"]);
     let endpoint = request.uri_query().find_map(|it| it.strip_prefix("ep="));
     match endpoint {
         Some(endpoint) => Some(respond(Code::CREATED).with_location_path(["rd", endpoint])),
@@ -69,7 +83,7 @@ fn kind(request: &Message) -> Option<Message> {
 
 fn registered(count: u32, loss_percent: u8) -> (DeviceGroup, u64) {
     let mut group = group(count, loss_percent);
-    group.begin(registering(ArrivalPattern::Window(16)), u64::MAX);
+    group.begin(registering(ArrivalPattern::Window(16)), 0, u64::MAX);
     let now_ns = run(&mut group, 0, &mut kind);
     (group, now_ns)
 }
@@ -78,7 +92,7 @@ fn registered(count: u32, loss_percent: u8) -> (DeviceGroup, u64) {
 fn every_device_registers_once_under_its_own_name() {
     let mut names = Vec::new();
     let mut group = group(50, 0);
-    group.begin(registering(ArrivalPattern::Window(8)), u64::MAX);
+    group.begin(registering(ArrivalPattern::Window(8)), 0, u64::MAX);
     run(&mut group, 0, &mut |request| {
         let mut queries = request.uri_query();
         names.extend(queries.find_map(|it| it.strip_prefix("ep=").map(str::to_owned)));
@@ -98,6 +112,7 @@ fn devices_update_in_turn_and_each_update_is_a_new_message() {
     let until_ns = now_ns + 4 * MS;
     group.begin(
         updating(ArrivalPattern::Window(2), now_ns, until_ns),
+        now_ns,
         until_ns,
     );
     let mut received = Vec::new();
@@ -125,6 +140,7 @@ fn lost_datagrams_are_retransmitted_and_nothing_fails() {
     let until_ns = now_ns + S;
     group.begin(
         updating(ArrivalPattern::Rate(100), now_ns, until_ns),
+        now_ns,
         until_ns,
     );
     run(&mut group, now_ns, &mut kind);
@@ -143,7 +159,7 @@ fn lost_datagrams_are_retransmitted_and_nothing_fails() {
 #[test]
 fn a_silent_server_gets_each_request_five_times() {
     let mut group = group(10, 0);
-    group.begin(registering(ArrivalPattern::Window(4)), u64::MAX);
+    group.begin(registering(ArrivalPattern::Window(4)), 0, u64::MAX);
     let mut copies = 0;
     run(&mut group, 0, &mut |_| {
         copies += 1;
@@ -162,6 +178,7 @@ fn a_stall_of_the_server_counts_for_every_due_request() {
     let until_ns = now_ns + S;
     group.begin(
         updating(ArrivalPattern::Rate(100), now_ns, until_ns),
+        now_ns,
         until_ns,
     );
     let mut out = Outbox::default();
@@ -196,6 +213,7 @@ fn a_thread_may_sleep_while_every_device_waits_for_its_answer() {
     let until_ns = now_ns + S;
     group.begin(
         updating(ArrivalPattern::Rate(1_000), now_ns, until_ns),
+        now_ns,
         until_ns,
     );
     let mut out = Outbox::default();
@@ -216,6 +234,7 @@ fn due_requests_that_could_not_leave_are_counted() {
     let until_ns = now_ns + S;
     group.begin(
         updating(ArrivalPattern::Rate(10), now_ns, until_ns),
+        now_ns,
         until_ns,
     );
     run(&mut group, now_ns, &mut |_| None);
@@ -247,7 +266,7 @@ fn failures_are_counted_by_kind() {
     ];
     for (server, failure) in cases {
         let mut group = group(3, 0);
-        group.begin(registering(ArrivalPattern::Window(4)), u64::MAX);
+        group.begin(registering(ArrivalPattern::Window(4)), 0, u64::MAX);
         run(&mut group, 0, server);
         assert_eq!(group.take_tally().failures, [(failure, 3)].into());
     }
@@ -256,7 +275,7 @@ fn failures_are_counted_by_kind() {
 #[test]
 fn noise_is_counted_and_changes_nothing() {
     let (mut group, now_ns) = registered(2, 0);
-    group.begin(LoadTask::Listen, u64::MAX);
+    group.begin(LoadTask::Listen, now_ns, u64::MAX);
     let mut out = Outbox::default();
     for bytes in [&[][..], &[0x40], &[0xFF; 9]] {
         group.handle_datagram(0, bytes, now_ns, &mut out);
@@ -274,7 +293,7 @@ fn noise_is_counted_and_changes_nothing() {
 #[test]
 fn a_separate_response_ends_the_request_and_is_acknowledged() {
     let mut group = group(1, 0);
-    group.begin(registering(ArrivalPattern::Window(1)), u64::MAX);
+    group.begin(registering(ArrivalPattern::Window(1)), 0, u64::MAX);
     let mut out = Outbox::default();
     group.turn(0, &mut out);
     let (_, bytes) = out.datagrams().next().unwrap();
@@ -307,7 +326,7 @@ fn a_separate_response_ends_the_request_and_is_acknowledged() {
 #[test]
 fn a_device_answers_requests_of_the_server() {
     let (mut group, now_ns) = registered(2, 0);
-    group.begin(LoadTask::Listen, u64::MAX);
+    group.begin(LoadTask::Listen, now_ns, u64::MAX);
     let mut out = Outbox::default();
     let (id, token) = (MessageId(9), datagram::token(9));
     let read = Message::request(MessageKind::Confirmable, Code::GET, id, token);
@@ -325,19 +344,171 @@ fn a_device_answers_requests_of_the_server() {
 }
 
 #[test]
-fn a_wake_order_is_ignored_while_a_request_is_in_progress() {
+fn a_wake_order_waits_while_a_request_is_in_progress() {
     let (mut group, now_ns) = registered(2, 0);
-    group.begin(LoadTask::Listen, u64::MAX);
+    group.begin(LoadTask::Listen, now_ns, u64::MAX);
     let mut out = Outbox::default();
-    for _ in 0..2 {
-        group.wake(1, now_ns, &mut out);
-    }
-    group.wake(2, now_ns, &mut out);
+    assert!(group.wake(1, now_ns, &mut out));
+    assert!(!group.wake(1, now_ns, &mut out));
+    assert!(group.wake(2, now_ns, &mut out));
     let sent: Vec<u32> = out.datagrams().map(|(member, _)| member).collect();
     assert_eq!(sent, [1]);
     let (mut strangers, now_ns) = (self::group(1, 0), 0);
-    strangers.wake(0, now_ns, &mut out);
+    assert!(strangers.wake(0, now_ns, &mut out));
     assert_eq!(out.datagrams().count(), 1);
+}
+
+#[test]
+fn each_send_has_a_value_of_its_own_and_is_recorded_once_acknowledged() {
+    let (mut group, now_ns) = registered(30, 10);
+    let until_ns = now_ns + 100 * MS;
+    let share = ArrivalShare { index: 0, of: 1 };
+    let rate = ArrivalSchedule::begin(ArrivalPattern::Rate(200), share, now_ns, until_ns);
+    let task = LoadTask::Repeat(RequestMix::SENDS, rate);
+    group.begin(task, now_ns, until_ns);
+    let sends = group.behaviour.sends;
+    let mut sent = std::collections::BTreeSet::new();
+    run(&mut group, now_ns, &mut |request| {
+        let value = request.payload.last_chunk::<8>().copied().unwrap();
+        // A Send that is repeated has the same value.
+        sent.insert(sends.number(f64::from_be_bytes(value)).unwrap());
+        kind(request)
+    });
+    let tally = group.take_tally();
+    assert!(tally.retransmissions > 0);
+    let mut acknowledged: Vec<u32> = tally.acknowledged.iter().map(|it| it.number).collect();
+    acknowledged.sort_unstable();
+    assert_eq!(acknowledged.len(), 20);
+    assert_eq!(Vec::from_iter(sent), acknowledged);
+    assert!(acknowledged.windows(2).all(|two| two[0] < two[1]));
+    assert!(
+        tally
+            .acknowledged
+            .iter()
+            .all(|it| (100..130).contains(&it.device))
+    );
+    assert_eq!(tally.latencies_by_request[&LoadRequest::Send].count(), 20);
+}
+
+#[test]
+fn requests_of_a_mix_are_told_apart() {
+    let (mut group, now_ns) = registered(50, 0);
+    let until_ns = now_ns + S;
+    let share = ArrivalShare { index: 0, of: 1 };
+    let rate = ArrivalSchedule::begin(ArrivalPattern::Rate(1_000), share, now_ns, until_ns);
+    let mix = RequestMix {
+        register: 1,
+        update: 1,
+        send: 2,
+    };
+    group.begin(LoadTask::Repeat(mix, rate), now_ns, until_ns);
+    run(&mut group, now_ns, &mut kind);
+    let tally = group.take_tally();
+    assert_eq!((tally.answered, tally.failed()), (1_000, 0));
+    let count = |request| tally.latencies_by_request[&request].count();
+    for (request, expected) in [
+        (LoadRequest::Register, 250),
+        (LoadRequest::Update, 250),
+        (LoadRequest::Send, 500),
+    ] {
+        assert!(
+            count(request).abs_diff(expected) < 60,
+            "{request}: {}",
+            count(request)
+        );
+    }
+    assert_eq!(group.registered(), 50);
+}
+
+#[test]
+fn devices_return_until_the_server_takes_them() {
+    let (mut group, now_ns) = registered(20, 0);
+    let share = ArrivalShare { index: 0, of: 1 };
+    let all = ArrivalSchedule::begin(ArrivalPattern::AtOnce, share, now_ns, u64::MAX);
+    group.begin(LoadTask::Return(all), now_ns, u64::MAX);
+    let mut requests = 0;
+    let ended_at_ns = run(&mut group, now_ns, &mut |request| {
+        requests += 1;
+        let busy = Message::response_to(request, Code::SERVICE_UNAVAILABLE, request.message_id);
+        if requests > 30 {
+            kind(request)
+        } else {
+            Some(busy)
+        }
+    });
+    let tally = group.take_tally();
+    let busy = LoadFailure::Refused(Code::SERVICE_UNAVAILABLE);
+    assert_eq!(tally.failures, [(busy, 30)].into());
+    assert_eq!((tally.begun, tally.answered), (50, 20));
+    let took_ns = ended_at_ns - now_ns;
+    assert!(
+        (180 * S..181 * S).contains(&took_ns),
+        "two retries: {took_ns}"
+    );
+    assert!(tally.latencies.max_ns() > 179 * S, "since the outage");
+}
+
+#[test]
+fn a_task_that_ends_early_waits_for_what_is_in_progress() {
+    let (mut group, now_ns) = registered(20, 0);
+    let until_ns = now_ns + 100 * S;
+    group.begin(
+        updating(ArrivalPattern::Window(4), now_ns, until_ns),
+        now_ns,
+        until_ns,
+    );
+    let mut out = Outbox::default();
+    group.turn(now_ns, &mut out);
+    group.end(now_ns + MS);
+    assert!(!group.is_done(now_ns + MS));
+    for (member, bytes) in std::mem::take(&mut out).datagrams() {
+        let answer = kind(&Message::decode(bytes).unwrap()).unwrap();
+        group.handle_datagram(member, &answer.encode(), now_ns + 2 * MS, &mut out);
+    }
+    group.turn(now_ns + 2 * MS, &mut out);
+    assert!(out.is_empty() && group.is_done(now_ns + 2 * MS));
+    let tally = group.take_tally();
+    assert_eq!((tally.begun, tally.answered, tally.in_time), (4, 4, 0));
+}
+
+#[test]
+fn a_device_in_queue_mode_hears_the_server_only_while_it_is_awake() {
+    let behaviour = DeviceBehaviour {
+        sleep: Some(SleepTimes {
+            asleep_ns: 60 * S,
+            awake_ns: 5 * S,
+        }),
+        ..group(1, 0).behaviour
+    };
+    let mut group = gather(behaviour, 1);
+    group.begin(registering(ArrivalPattern::Window(1)), 0, u64::MAX);
+    let mut queries = Vec::new();
+    let now_ns = run(&mut group, 0, &mut |request| {
+        queries.extend(request.uri_query().map(str::to_owned));
+        kind(request)
+    });
+    assert_eq!(queries.last().map(String::as_str), Some("Q"));
+    group.begin(LoadTask::Listen, now_ns, u64::MAX);
+    let read = Message::request(
+        MessageKind::Confirmable,
+        Code::GET,
+        MessageId(9),
+        datagram::token(9),
+    );
+    let read = read.with_uri_path(["3", "0", "0"]).encode();
+    let mut out = Outbox::default();
+    group.handle_datagram(0, &read, now_ns + S, &mut out);
+    assert_eq!(std::mem::take(&mut out).answering(), [0]);
+    group.turn(now_ns + 6 * S, &mut out);
+    group.handle_datagram(0, &read, now_ns + 7 * S, &mut out);
+    assert!(out.is_empty(), "it sleeps since 6 s");
+    let wakes_at_ns = group.next_at().unwrap();
+    assert!((36 * S..=96 * S).contains(&(wakes_at_ns - now_ns)));
+    group.turn(wakes_at_ns, &mut out);
+    assert_eq!(out.datagrams().count(), 1, "an update");
+    group.handle_datagram(0, &read, wakes_at_ns + S, &mut out);
+    assert_eq!(out.answering(), [0]);
+    assert_eq!((group.tally().asked, group.tally().unheard), (2, 1));
 }
 
 #[test]
