@@ -5,14 +5,20 @@
 
 mod actions;
 mod api;
+mod books;
 mod display;
+mod html;
+mod interrupts;
 pub mod options;
 pub mod report;
+mod webhook;
 
 use std::error::Error;
 use std::fs;
+use std::io;
+use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use harness::clock::Clock;
 use harness::load::Transmission;
@@ -20,12 +26,17 @@ use harness::load::arrivals::ArrivalPattern;
 use harness::load::behaviour::{DeviceBehaviour, LABELS, Recording, SendValues};
 use harness::load::pool::DevicePool;
 use harness::load::request_mix::RequestMix;
+use harness::load::tally::{NumberedSend, TaskTally};
 use harness::load::worker::{LoadJob, LoadProgress, LoadTarget, LoadWork};
 use serde_json::Value;
 
+use self::actions::CallMeasurement;
 use self::api::LoadApi;
+use self::books::Books;
 use self::display::Display;
+use self::interrupts::Interrupts;
 use self::options::{LoadOptions, Scenario};
+use self::report::books::BooksReport;
 use self::report::{LoadReport, PhaseReport};
 
 pub use self::api::import_lines;
@@ -41,18 +52,22 @@ pub fn run(options: &LoadOptions) -> Result<ExitCode, Box<dyn Error>> {
     if let Some(note) = options.note() {
         eprintln!("signalbox: {note}");
     }
-    let mut load = Load::begin(options)?;
+    let interrupts = Interrupts::watch()?;
+    let mut load = Load::with(options, interrupts.clone())?;
     let mut reports = Vec::new();
     for _ in 0..options.rounds {
         let report = load.measure()?;
         print!("{report}");
         reports.push(report);
+        if interrupts.is_finishing() {
+            break;
+        }
     }
+    load.close();
     if let Some(path) = &options.report {
-        let text = format!("{:#}\n", json(&reports));
-        fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        write_report(path, &reports)?;
     }
-    let missed: Vec<_> = reports.iter().flat_map(LoadReport::missed).collect();
+    let missed: Vec<_> = reports.iter().flat_map(LoadReport::faults).collect();
     for missed in &missed {
         eprintln!("signalbox: {missed}");
     }
@@ -60,6 +75,22 @@ pub fn run(options: &LoadOptions) -> Result<ExitCode, Box<dyn Error>> {
         true => Ok(ExitCode::SUCCESS),
         false => Ok(ExitCode::FAILURE),
     }
+}
+
+/// Writes the JSON report to this file, or the HTML report with the JSON report beside it.
+fn write_report(path: &Path, reports: &[LoadReport]) -> Result<(), String> {
+    let write = |path: &Path, text: String| {
+        fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    let text = format!("{:#}\n", json(reports));
+    if path
+        .extension()
+        .is_some_and(|extension| extension == "html")
+    {
+        write(path, html::page(reports))?;
+        return write(&path.with_extension("json"), text);
+    }
+    write(path, text)
 }
 
 /// The report of the only round, or the list of the reports of all rounds.
@@ -75,12 +106,18 @@ pub struct Load {
     options: LoadOptions,
     pool: DevicePool,
     api: Option<LoadApi>,
+    books: Option<Books>,
+    interrupts: Interrupts,
     prepared: LoadReport,
 }
 
 impl Load {
     /// Imports the devices, if requested, and registers them.
     pub fn begin(options: &LoadOptions) -> Result<Self, Box<dyn Error>> {
+        Self::with(options, Interrupts::default())
+    }
+
+    fn with(options: &LoadOptions, interrupts: Interrupts) -> Result<Self, Box<dyn Error>> {
         let mut options = options.clone();
         let seed = match options.seed {
             Some(seed) => seed,
@@ -88,9 +125,10 @@ impl Load {
         };
         options.seed = Some(seed);
         let started_at_ms = Clock::start().now_ms();
-        let mut pool = DevicePool::open(&field(&options, seed), options.workers)?;
+        let sends = send_values(&options, started_at_ms);
+        let mut pool = DevicePool::open(&field(&options, seed, sends), options.workers)?;
         let api = options.api.as_ref().zip(options.token.as_ref());
-        let api = api.map(|(base, token)| LoadApi::at(base, token, options.request_mode));
+        let api = api.map(|(base, token)| LoadApi::at(base, token, options.mode()));
         let api = api.transpose()?;
         let imported = match &api {
             Some(api) if options.import => Some(api.import_devices(&options)?),
@@ -98,17 +136,28 @@ impl Load {
         };
         // At the requested rate if registering is the scenario, otherwise with a window.
         let arrivals = match options.scenario {
-            Scenario::Register => arrivals(&options),
-            Scenario::Update | Scenario::Send => ArrivalPattern::Window(options.requests()),
-            Scenario::Actions => ArrivalPattern::Window(options.requests().max(REGISTERING)),
+            Scenario::Register => options.arrivals(),
+            Scenario::Update | Scenario::Send | Scenario::Storm => {
+                ArrivalPattern::Window(options.requests())
+            }
+            Scenario::Actions | Scenario::Mixed => {
+                ArrivalPattern::Window(options.requests().max(REGISTERING))
+            }
         };
-        let (tally, seconds) = pool.register(arrivals, shown("registering"))?;
+        let (tally, seconds) =
+            pool.register(arrivals, shown("registering", &options, &interrupts))?;
         let registration = PhaseReport { seconds, tally };
         let registered = pool.registered();
         if registered == 0 {
             let reasons = registration.reasons();
             return Err(format!("the server registered none of the devices: {reasons}").into());
         }
+        let books = match &api {
+            Some(api) if options.has_books() => {
+                Some(Books::open(api, &options, sends, started_at_ms)?)
+            }
+            Some(_) | None => None,
+        };
         let prepared = LoadReport {
             options: options.clone(),
             started_at_ms,
@@ -117,11 +166,15 @@ impl Load {
             preparation: (options.scenario != Scenario::Register).then(|| registration.clone()),
             measurement: registration,
             actions: None,
+            books: None,
+            is_interrupted: interrupts.is_finishing(),
         };
         Ok(Self {
             options,
             pool,
             api,
+            books,
+            interrupts,
             prepared,
         })
     }
@@ -135,51 +188,109 @@ impl Load {
     /// already.
     pub fn measure(&mut self) -> Result<LoadReport, Box<dyn Error>> {
         let mut report = self.prepared.clone();
-        let (arrivals, for_ns) = (arrivals(&self.options), nanoseconds(self.options.time()));
-        let repeat = |mix| LoadJob {
-            work: LoadWork::Repeat(mix, arrivals),
+        let begun_at = Instant::now();
+        let arrivals = self.options.arrivals();
+        (report.measurement.tally, report.actions) = match self.options.scenario {
+            Scenario::Register => return Ok(report),
+            Scenario::Storm => {
+                let shown = shown("returning", &self.options, &self.interrupts);
+                let (tally, seconds) = self.pool.return_after_outage(arrivals, shown)?;
+                report.measurement = PhaseReport { seconds, tally };
+                report.is_interrupted = self.interrupts.is_finishing();
+                return Ok(report);
+            }
+            // Devices that sleep update when they wake.
+            Scenario::Update if self.options.sleep.is_some() => {
+                (self.perform("updating", LoadWork::Listen)?, None)
+            }
+            Scenario::Update => {
+                let work = LoadWork::Repeat(RequestMix::UPDATES, arrivals);
+                (self.perform("updating", work)?, None)
+            }
+            Scenario::Send => {
+                let work = LoadWork::Repeat(RequestMix::SENDS, arrivals);
+                (self.perform("sending", work)?, None)
+            }
+            Scenario::Actions => {
+                let (tally, outcomes) = self.call(LoadWork::Listen)?.of_calls();
+                (tally, Some(outcomes))
+            }
+            Scenario::Mixed => {
+                let shares = self.options.shares();
+                let work = LoadWork::Repeat(shares.devices, arrivals);
+                match shares.actions {
+                    0 => (self.perform("mixing", work)?, None),
+                    _ => {
+                        let (tally, outcomes) = self.call(work)?.of_all();
+                        (tally, Some(outcomes))
+                    }
+                }
+            }
+        };
+        report.measurement.seconds = self.seconds_since(begun_at);
+        report.is_interrupted = self.interrupts.is_finishing();
+        let acknowledged = std::mem::take(&mut report.measurement.tally.acknowledged);
+        report.books = self.check(acknowledged);
+        Ok(report)
+    }
+
+    /// Deletes what the load created for itself.
+    fn close(&self) {
+        if let Some((books, api)) = self.books.as_ref().zip(self.api.as_ref()) {
+            books.close(api);
+        }
+    }
+
+    /// Lets the devices do this work for the time of a measurement.
+    fn perform(&mut self, name: &'static str, work: LoadWork) -> io::Result<TaskTally> {
+        let for_ns = nanoseconds(self.options.time());
+        let job = |_| LoadJob {
+            work,
             for_ns,
             callers: None,
         };
-        let (tally, actions) = match (self.options.scenario, &self.api) {
-            (Scenario::Register, _) => return Ok(report),
-            (Scenario::Update, _) => {
-                let job = |_| repeat(RequestMix::UPDATES);
-                (self.pool.perform(job, shown("updating"))?, None)
-            }
-            (Scenario::Send, _) => {
-                let job = |_| repeat(RequestMix::SENDS);
-                (self.pool.perform(job, shown("sending"))?, None)
-            }
-            (Scenario::Actions, Some(api)) => {
-                let (tally, ends) = actions::measure(&mut self.pool, api, &self.options)?;
-                (tally, Some(ends))
-            }
-            (Scenario::Actions, None) => return Err("the actions scenario needs --api".into()),
-        };
-        let seconds = self.options.time().as_secs_f64();
-        report.measurement = PhaseReport { seconds, tally };
-        report.actions = actions;
-        Ok(report)
+        let shown = shown(name, &self.options, &self.interrupts);
+        self.pool.perform(job, shown)
+    }
+
+    /// Lets callers call the API while the devices do this work.
+    fn call(&mut self, work: LoadWork) -> Result<CallMeasurement, Box<dyn Error>> {
+        let api = self.api.as_ref().ok_or("actions need --api")?;
+        actions::measure(&mut self.pool, api, &self.options, &self.interrupts, work)
+    }
+
+    /// How long was measured: the requested time, unless an interrupt came before.
+    fn seconds_since(&self, begun_at: Instant) -> f64 {
+        let until_interrupt = self.interrupts.first_at();
+        let until_interrupt = until_interrupt.map(|at| at.saturating_duration_since(begun_at));
+        let time = self.options.time();
+        until_interrupt
+            .map_or(time, |it| it.min(time))
+            .as_secs_f64()
+    }
+
+    /// Checks the books with these Sends, if there are any.
+    fn check(&mut self, acknowledged: Vec<NumberedSend>) -> Option<Result<BooksReport, String>> {
+        let (books, api) = self.books.as_mut().zip(self.api.as_ref())?;
+        let checked = books.check(acknowledged, api, &self.options, &self.interrupts);
+        Some(checked.map_err(|error| error.to_string()))
     }
 }
 
-/// Shows the progress of the workers until they finish.
-fn shown(name: &'static str) -> impl FnOnce(&LoadProgress, &dyn Fn(Duration) -> bool) {
+/// Shows the progress of the workers until they finish, and passes interrupts on to them.
+fn shown(
+    name: &'static str,
+    options: &LoadOptions,
+    interrupts: &Interrupts,
+) -> impl FnOnce(&LoadProgress, &dyn Fn(Duration) -> bool) + use<> {
+    let interrupts = interrupts.clone();
+    let mut display = Display::open(name, options);
     move |watch, done| {
-        let mut display = Display::open(name);
         while !done(LOOK) {
             display.show(watch.progress());
+            interrupts.pass_on(watch);
         }
         display.close();
-    }
-}
-
-/// The arrival pattern of the devices' requests.
-fn arrivals(options: &LoadOptions) -> ArrivalPattern {
-    match options.rate {
-        Some(rate) => ArrivalPattern::Rate(rate),
-        None => ArrivalPattern::Window(options.requests()),
     }
 }
 
@@ -188,7 +299,18 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn field(options: &LoadOptions, seed: u64) -> LoadTarget {
+/// The values of the load's Sends; a label of each start tells them from those of other loads.
+fn send_values(options: &LoadOptions, started_at_ms: i64) -> SendValues {
+    SendValues {
+        label: (started_at_ms.unsigned_abs() % u64::from(LABELS)) as u32,
+        recording: match options.has_books() {
+            true => Recording::On,
+            false => Recording::Off,
+        },
+    }
+}
+
+fn field(options: &LoadOptions, seed: u64, sends: SendValues) -> LoadTarget {
     let transmission = Transmission {
         ack_timeout_ms: options.ack_timeout_ms,
         max_retransmit: options.max_retransmit,
@@ -203,11 +325,8 @@ fn field(options: &LoadOptions, seed: u64) -> LoadTarget {
             lifetime_s: options.lifetime,
             transmission,
             loss_percent: options.loss,
-            sleep: None,
-            sends: SendValues {
-                label: (seed % u64::from(LABELS)) as u32,
-                recording: Recording::Off,
-            },
+            sleep: options.sleep_times(),
+            sends,
         },
         seed,
     }

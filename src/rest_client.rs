@@ -18,6 +18,9 @@ pub const ACTIONS: &str = "/management-api/v1/integrate/devices";
 /// Where requests to devices are read.
 pub const REQUESTS: &str = "/management-api/v1/integrate/devices/actions/requests";
 
+/// Where webhooks are created.
+pub const WEBHOOKS: &str = "/management-api/v1/integrate/clouds/webhooks";
+
 const CUSTOMERS: &str = "/operator-api/v1/customers";
 
 /// Longer than any response of a healthy service takes.

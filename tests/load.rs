@@ -7,12 +7,14 @@
 mod vocabulary;
 
 use std::fs;
-use std::process::Output;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use vocabulary::caller::Caller;
+use vocabulary::caller::{API, Caller};
+use vocabulary::program::Program;
 use vocabulary::service::{Service, signalbox};
 
 /// The devices of a load: enough to fill every batch.
@@ -20,6 +22,9 @@ const DEVICES: u64 = 2_000;
 
 /// A service that accepts a known name from any address.
 const SETTINGS: [(&str, &str); 1] = [("SIGNALBOX_TRUST_ENDPOINT_NAMES", "true")];
+
+/// Webhooks may be at private addresses.
+const PRIVATE: (&str, &str) = ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true");
 
 /// A tenth of all datagrams is lost, and devices repeat them quickly and often, so that every
 /// request gets through.
@@ -83,6 +88,177 @@ fn a_load_imports_registers_updates_sends_and_requests() {
             received >= 100,
             "a server may repeat itself, no more: {received}"
         );
+    }
+}
+
+#[test]
+fn the_books_of_a_mix_agree_in_the_history_and_at_a_webhook() {
+    let setup = TestService::with(&[SETTINGS[0], PRIVATE]);
+    setup.load(&["--scenario", "register", "--import"]).passed();
+    let mixed = ["--scenario", "mixed", "--rate", "600", "--duration", "2s"];
+    let shares = [
+        "--shares",
+        "register=1,update=2,send=2,actions=1",
+        "--webhook",
+    ];
+    let lossy = ["--workers", "2", "--seed", "1"];
+    let options = [&mixed[..], &shares, &lossy, &LOSSY].concat();
+    let report = setup.load(&options).passed();
+    assert_eq!(report["errorCount"], 0, "{report:#}");
+    assert_eq!(report["measurement"]["answered"], 1_200, "{report:#}");
+    assert_eq!(report["actions"]["succeeded"], 200, "{report:#}");
+    let count = |request: &str| {
+        let answered = &report["measurement"]["byRequest"][request]["count"];
+        answered.as_u64().unwrap_or_else(|| panic!("{report:#}"))
+    };
+    let (register, update, send) = (count("register"), count("update"), count("send"));
+    assert_eq!(register + update + send, 1_000);
+    assert!(register > 100 && update > 300 && send > 300, "{report:#}");
+    let books = &report["books"];
+    assert_eq!(books["acknowledged"], send);
+    for place in ["history", "webhook"] {
+        assert_eq!(books[place]["found"], send, "{books:#}");
+        for fault in ["missing", "doubled", "unacknowledged"] {
+            assert_eq!(books[place][fault], 0, "{fault} in {books:#}");
+        }
+    }
+    let webhooks = format!("{API}/integrate/clouds/webhooks");
+    let left = setup.caller.request("GET", &webhooks).expect(200);
+    assert_eq!(left["items"].as_array().map(Vec::len), Some(0), "{left}");
+}
+
+#[test]
+fn an_acknowledged_send_that_is_not_in_the_history_ends_with_status_1() {
+    let setup = TestService::open();
+    let few = [
+        "--scenario",
+        "send",
+        "--devices",
+        "20",
+        "--import",
+        "--progress",
+    ];
+    let time = ["--rate", "200", "--duration", "1h"];
+    let (mut load, report) = setup.start_load(&[&few[..], &time].concat());
+    load.wait_for("its progress", sending);
+    // The history of a device is deleted with it.
+    let device = format!("{API}/devices/{:019}", 7);
+    assert_eq!(setup.caller.request("DELETE", &device).status, 204);
+    load.interrupt();
+    assert_eq!(load.ended().code(), Some(1), "{:?}", load.printed());
+    let report = read(&report);
+    let books = &report["books"];
+    let missing = books["history"]["missing"].as_u64().unwrap();
+    assert!(missing > 0, "{books:#}");
+    let first = &books["history"]["firstMissing"][0]["device"];
+    assert_eq!(first, &format!("{:019}", 7), "{books:#}");
+    let words = format!("{missing} acknowledged Sends are missing in the history");
+    let fault = report["missedBounds"][0].as_str().unwrap();
+    assert!(fault.starts_with(&words), "{fault}");
+    let printed = load.printed().join("\n");
+    assert!(printed.contains(&words), "{printed}");
+}
+
+#[test]
+fn an_interrupted_load_prints_its_report() {
+    let setup = TestService::open();
+    let few = [
+        "--scenario",
+        "send",
+        "--devices",
+        "50",
+        "--import",
+        "--progress",
+    ];
+    let time = ["--window", "8", "--duration", "1h"];
+    let (mut load, report) = setup.start_load(&[&few[..], &time].concat());
+    load.wait_for("its progress", sending);
+    load.interrupt();
+    assert_eq!(load.ended().code(), Some(0), "{:?}", load.printed());
+    let report = read(&report);
+    assert_eq!(report["interrupted"], true, "{report:#}");
+    let sent = report["measurement"]["sent"].as_u64().unwrap();
+    assert!(sent > 0, "{report:#}");
+    check(&report, sent);
+    assert_eq!(report["books"]["acknowledged"], sent);
+    assert_eq!(report["books"]["history"]["found"], sent);
+    assert!(report["measurement"]["seconds"].as_f64().unwrap() < 3_600.0);
+    let printed = load.printed().join("\n");
+    assert!(
+        printed.contains("send: 50 devices, 50 registered"),
+        "{printed}"
+    );
+    assert!(printed.contains("interrupted"), "{printed}");
+}
+
+#[test]
+fn all_devices_return_at_once_after_an_outage() {
+    let setup = TestService::open();
+    let storm = ["--scenario", "storm", "--import", "--workers", "2"];
+    let report = setup.load(&[&storm[..], &LOSSY].concat()).passed();
+    check(&report, DEVICES);
+    assert_eq!(report["registration"]["answered"], DEVICES);
+    assert_eq!(report["storm"]["back"], DEVICES);
+    let until_back = &report["storm"]["secondsUntilAllBack"];
+    assert_eq!(until_back, &report["measurement"]["seconds"]);
+    assert!(until_back.as_f64().unwrap() > 0.0, "{report:#}");
+}
+
+#[test]
+fn sleeping_devices_take_their_actions_when_they_wake() {
+    let setup = TestService::open();
+    let devices = ["--devices", "100", "--import"];
+    let sleep = ["--sleep", "400ms", "--awake", "100ms", "--duration", "2s"];
+    let update = [&["--scenario", "update"][..], &devices, &sleep].concat();
+    let updated = setup.load(&update).passed();
+    let updates = updated["measurement"]["answered"].as_u64().unwrap();
+    assert!(updates > 100, "each wakes more than once: {updated:#}");
+    check(&updated, updates);
+
+    let actions = ["--scenario", "actions", "--rate", "100"];
+    let actions = setup
+        .load(&[&actions[..], &devices, &sleep].concat())
+        .passed();
+    check(&actions, 200);
+    assert_eq!(actions["options"]["requestMode"], "SEND_WHEN_ACTIVE");
+    assert_eq!(actions["actions"]["succeeded"], 200, "{actions:#}");
+}
+
+#[test]
+fn an_html_report_has_its_charts_and_the_json_report_beside_it() {
+    let setup = TestService::open();
+    let html = setup.reports.path().join("report.html");
+    let name = html.to_str().unwrap();
+    let send = ["--scenario", "send", "--devices", "100", "--import"];
+    let rounds = ["--rate", "500", "--duration", "1s", "--rounds", "2"];
+    let load = setup.load(&[&send[..], &rounds, &["--report", name]].concat());
+    let reports = load.passed();
+    let [first, second] = reports.as_array().unwrap().as_slice() else {
+        panic!("{reports:#}");
+    };
+    check(first, 500);
+    assert_eq!(second["books"]["history"]["found"], 1_000, "{second:#}");
+    let timeline = &second["measurement"]["timeline"];
+    let answered = timeline["answered"].as_array().unwrap();
+    assert_eq!(answered.iter().filter_map(Value::as_u64).sum::<u64>(), 500);
+    let page = fs::read_to_string(&html).unwrap();
+    assert_eq!(
+        page.matches("<svg").count(),
+        6,
+        "three charts of each round"
+    );
+    for words in [
+        "Load test: send, round 2",
+        "All 1,000 acknowledged Sends are in the history.",
+        "aria-label=\"Latency by percentile, ms\"",
+    ] {
+        assert!(page.contains(words), "{words} in {page}");
+    }
+    for foreign in ["http://", "https://", "src=", "@import", "<script"] {
+        let places = page.matches(foreign).count();
+        let of_options = page.matches("<td>http://127.").count();
+        let allowed = if foreign == "http://" { of_options } else { 0 };
+        assert_eq!(places, allowed, "{foreign}");
     }
 }
 
@@ -155,7 +331,7 @@ fn a_command_line_that_makes_no_sense_ends_with_status_2() {
             "--devices",
             "1",
             "--scenario",
-            "mixed",
+            "everything",
         ],
         &[
             "load",
@@ -190,12 +366,16 @@ struct TestService {
 /// A load that has ended.
 struct Load {
     output: Output,
-    report: std::path::PathBuf,
+    report: PathBuf,
 }
 
 impl TestService {
     fn open() -> Self {
-        let service = Service::start_with(&SETTINGS);
+        Self::with(&SETTINGS)
+    }
+
+    fn with(settings: &[(&str, &str)]) -> Self {
+        let service = Service::start_with(settings);
         let caller = Caller::of_new_customer(&service, "Acme");
         let reports = TempDir::new().unwrap();
         Self {
@@ -207,6 +387,18 @@ impl TestService {
 
     /// Loads the service; later options take precedence.
     fn load(&self, options: &[&str]) -> Load {
+        let (mut load, report) = self.command(options);
+        let output = load.output().unwrap();
+        Load { output, report }
+    }
+
+    /// Starts to load the service; returns the file of the report, too.
+    fn start_load(&self, options: &[&str]) -> (Program, PathBuf) {
+        let (mut load, report) = self.command(options);
+        (Program::start(&mut load), report)
+    }
+
+    fn command(&self, options: &[&str]) -> (Command, PathBuf) {
         let report = self.reports.path().join("report.json");
         let devices = match options.contains(&"--devices") {
             true => vec![],
@@ -218,17 +410,17 @@ impl TestService {
             .args(["--api", &format!("http://{}", self.service.http)])
             .args(["--token", self.caller.token()])
             .args(devices)
-            .args(options)
-            .arg("--report")
-            .arg(&report);
-        let output = load.output().unwrap();
-        Load { output, report }
+            .args(options);
+        if !options.contains(&"--report") {
+            load.arg("--report").arg(&report);
+        }
+        (load, report)
     }
 }
 
 impl Load {
     fn report(&self) -> Value {
-        serde_json::from_str(&fs::read_to_string(&self.report).unwrap()).unwrap()
+        read(&self.report)
     }
 
     /// The report of a load that missed no bound.
@@ -237,6 +429,17 @@ impl Load {
         assert_eq!(self.output.status.code(), Some(0), "{error}");
         self.report()
     }
+}
+
+fn read(report: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(report).unwrap()).unwrap()
+}
+
+/// Whether a line of progress says that Sends have been answered.
+fn sending(line: &str) -> Option<()> {
+    let answered = line.strip_prefix("sending ")?.split_once(": ")?.1;
+    let answered: u64 = answered.split(' ').next()?.parse().ok()?;
+    (answered > 0).then_some(())
 }
 
 /// Checks that each of this many requests was answered.

@@ -28,6 +28,7 @@ use tokio::time::{interval, sleep, timeout};
 
 use super::api::{LoadApi, LoadCaller, failure};
 use super::display::Display;
+use super::interrupts::Interrupts;
 use super::nanoseconds;
 use super::options::{LoadOptions, RequestMode};
 use super::report::ActionOutcomes;
@@ -45,6 +46,9 @@ const FOLLOWED: u64 = 16;
 /// The interval at which a followed request is polled.
 const LOOK: Duration = Duration::from_millis(2);
 
+/// The interval at which the end of the devices' requests is awaited.
+const DEVICES_LOOK: Duration = Duration::from_millis(20);
+
 /// A call that leaves this long after its due time counts as late; the timer of the callers has a
 /// resolution of milliseconds.
 const LATE_NS: u64 = 2_000_000;
@@ -52,19 +56,28 @@ const LATE_NS: u64 = 2_000_000;
 /// A call that was due before the end may leave this long after it.
 const GRACE_NS: u64 = 100_000_000;
 
-/// Measures reads of registered devices.
+/// What was measured of devices and callers.
+pub(super) struct CallMeasurement {
+    pub(super) devices: TaskTally,
+    pub(super) calls: TaskTally,
+    pub(super) outcomes: ActionOutcomes,
+}
+
+/// Measures reads of registered devices, which do this work meanwhile.
 pub(super) fn measure(
     pool: &mut DevicePool,
     api: &LoadApi,
     options: &LoadOptions,
-) -> Result<(TaskTally, ActionOutcomes), Box<dyn Error>> {
+    interrupts: &Interrupts,
+    work: LoadWork,
+) -> Result<CallMeasurement, Box<dyn Error>> {
     let waiting = Arc::new(Waiting::default());
     let (wakes, mut woken) = doors(options);
     let before = api.runtime.block_on(api.caller.succeeded())?;
     let answered = |device, at_ns| waiting.answer(device, at_ns);
     let listen = |_| LoadJob {
-        work: LoadWork::Listen,
-        for_ns: u64::MAX,
+        work,
+        for_ns: nanoseconds(options.time()),
         callers: Some(CallerLinks {
             wakes: woken.next().expect("each worker has a door"),
             answered: &answered,
@@ -72,46 +85,70 @@ pub(super) fn measure(
     };
     let clock = pool.clock();
     let mut calls = CallResults::default();
-    let devices = pool.perform(listen, |watch, _| {
+    let devices = pool.perform(listen, |watch, ended| {
         let waiting = Arc::clone(&waiting);
         let caller = api.caller.clone();
         let round = Rc::new(CallRound::new(options, clock, caller, wakes, waiting));
-        let all = call_all(&round, options.callers());
+        let all = call_all(&round, options, interrupts);
         api.runtime.block_on(LocalSet::new().run_until(all));
-        watch.finish();
         calls = round.calls.take();
+        watch.finish();
+        while !ended(DEVICES_LOOK) {
+            interrupts.pass_on(watch);
+        }
     })?;
     let CallResults {
         mut tally,
         accepted,
         until_final,
     } = calls;
-    let succeeded = succeeded(&api.caller, before, accepted);
+    let succeeded = succeeded(&api.caller, before, accepted, interrupts);
     let succeeded = api.runtime.block_on(succeeded)?;
-    tally.fail_times(
-        LoadFailure::NotSucceeded,
-        accepted.saturating_sub(succeeded),
-    );
-    let ends = ActionOutcomes {
+    // Nobody has waited for the requests of a load that was stopped.
+    if !interrupts.is_stopping() {
+        let others = accepted.saturating_sub(succeeded);
+        tally.fail_times(LoadFailure::NotSucceeded, others);
+    }
+    let outcomes = ActionOutcomes {
         accepted,
         succeeded,
+        latencies: tally.latencies.clone(),
         until_final,
     };
-    Ok((beside(devices, tally), ends))
+    Ok(CallMeasurement {
+        devices,
+        calls: tally,
+        outcomes,
+    })
 }
 
-/// The results of the calls, with the datagram counts of their devices.
-fn beside(devices: TaskTally, mut calls: TaskTally) -> TaskTally {
-    for (failure, count) in &devices.failures {
-        calls.fail_times(*failure, *count);
+impl CallMeasurement {
+    /// The results of the calls, with the datagram counts of their devices.
+    pub(super) fn of_calls(self) -> (TaskTally, ActionOutcomes) {
+        let Self {
+            devices,
+            mut calls,
+            outcomes,
+        } = self;
+        for (failure, count) in &devices.failures {
+            calls.fail_times(*failure, *count);
+        }
+        let tally = TaskTally {
+            retransmissions: devices.retransmissions,
+            dropped: devices.dropped,
+            stray: devices.stray,
+            asked: devices.asked,
+            unheard: devices.unheard,
+            ..calls
+        };
+        (tally, outcomes)
     }
-    TaskTally {
-        retransmissions: devices.retransmissions,
-        unheard: devices.unheard,
-        dropped: devices.dropped,
-        stray: devices.stray,
-        asked: devices.asked,
-        ..calls
+
+    /// The results of the calls and of the requests of the devices.
+    pub(super) fn of_all(self) -> (TaskTally, ActionOutcomes) {
+        let mut tally = self.devices;
+        tally.add(&self.calls);
+        (tally, self.outcomes)
     }
 }
 
@@ -136,7 +173,8 @@ struct CallRound {
     clock: Stopwatch,
     pattern: EndpointPattern,
     devices: u32,
-    mode: RequestMode,
+    wakes_devices: bool,
+    patience: Duration,
     arrivals: ArrivalPattern,
     schedule: RefCell<ArrivalSchedule>,
     until_ns: u64,
@@ -196,10 +234,10 @@ impl CallRound {
     ) -> Self {
         let begun_at_ns = clock.now_ns();
         let until_ns = begun_at_ns.saturating_add(nanoseconds(options.time()));
-        // With a window, each caller has one call in progress.
-        let arrivals = options
-            .rate
-            .map_or(ArrivalPattern::Window(1), ArrivalPattern::Rate);
+        let arrivals = options.calls();
+        // Devices that sleep wake by themselves.
+        let wakes_devices = options.mode() == RequestMode::WhenActive && options.sleep.is_none();
+        let asleep = options.sleep.map(|sleep| sleep * 3 / 2 + options.awake);
         let whole = ArrivalShare { index: 0, of: 1 };
         let schedule = ArrivalSchedule::begin(arrivals, whole, begun_at_ns, until_ns);
         Self {
@@ -207,7 +245,8 @@ impl CallRound {
             clock,
             pattern: options.endpoint_pattern.clone(),
             devices: options.devices,
-            mode: options.request_mode,
+            wakes_devices,
+            patience: PATIENCE + asleep.unwrap_or_default(),
             arrivals,
             schedule: RefCell::new(schedule),
             until_ns,
@@ -283,17 +322,23 @@ impl CallRound {
 }
 
 /// Makes calls until the time is over and everything is answered.
-async fn call_all(round: &Rc<CallRound>, callers: u32) {
+async fn call_all(round: &Rc<CallRound>, options: &LoadOptions, interrupts: &Interrupts) {
     let mut calls = JoinSet::new();
-    for _ in 0..callers {
+    for _ in 0..options.callers() {
         calls.spawn_local(call(Rc::clone(round)));
     }
-    let mut display = Display::open("calling");
-    let mut looks = interval(Duration::from_millis(500));
+    let mut display = Display::open("calling", options);
+    let mut looks = interval(Duration::from_millis(100));
     loop {
         tokio::select! {
             ended = calls.join_next() => if ended.is_none() { break },
             _ = looks.tick() => display.show(ProgressCounts::of(&round.calls.borrow().tally)),
+        }
+        if interrupts.is_finishing() {
+            round.schedule.borrow_mut().end(round.clock.now_ns());
+        }
+        if interrupts.is_stopping() {
+            break;
         }
     }
     display.close();
@@ -322,10 +367,10 @@ async fn call(round: Rc<CallRound>) {
             }
         };
         round.calls.borrow_mut().accepted += 1;
-        if round.mode == RequestMode::WhenActive {
+        if round.wakes_devices {
             round.wake(device);
         }
-        let Ok(Ok(at_ns)) = timeout(PATIENCE, answered).await else {
+        let Ok(Ok(at_ns)) = timeout(round.patience, answered).await else {
             round.waiting.give_up(device);
             round.fail(LoadFailure::Timeout);
             continue;
@@ -358,12 +403,17 @@ async fn follow(round: &CallRound, id: &str, due_at_ns: u64) {
 }
 
 /// The number of requests that became SUCCEEDED; waits a while for the last accepted ones.
-async fn succeeded(caller: &LoadCaller, before: u64, accepted: u64) -> Result<u64, CallError> {
+async fn succeeded(
+    caller: &LoadCaller,
+    before: u64,
+    accepted: u64,
+    interrupts: &Interrupts,
+) -> Result<u64, CallError> {
     let mut found = 0;
     let all = async {
         loop {
             found = caller.succeeded().await?.saturating_sub(before);
-            if found >= accepted {
+            if found >= accepted || interrupts.is_stopping() {
                 return Ok::<(), CallError>(());
             }
             sleep(Duration::from_millis(50)).await;

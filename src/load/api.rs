@@ -7,14 +7,24 @@ use harness::load::tally::LoadFailure;
 use harness::load::worker::ProgressCounts;
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
+use tokio::time::sleep;
 
 use super::display::Display;
 use super::options::{ApiToken, LoadOptions, RequestMode};
 use super::report::ImportReport;
-use crate::rest_client::{ACTIONS, CallError, ClientCredentials, REQUESTS, RestClient};
+use crate::rest_client::{ACTIONS, CallError, ClientCredentials, DEVICES, REQUESTS, RestClient};
 
 /// A resource that every device has; each device answers a read of it.
 const READ: &str = "/3/0/0";
+
+/// The resource whose value devices send.
+pub(super) const SENT: &str = "/3303/0/5700";
+
+/// Messages per page of a history, as many as the API gives.
+const PAGE: u32 = 25;
+
+/// How long a caller waits whose customer has used up its rate.
+const RATE_LIMITED: Duration = Duration::from_millis(200);
 
 /// The timeout of a call that creates many devices.
 const IMPORT_TIMEOUT: Duration = Duration::from_secs(300);
@@ -32,7 +42,7 @@ pub(super) struct LoadApi {
 /// A caller of the API.
 #[derive(Clone)]
 pub(super) struct LoadCaller {
-    client: RestClient,
+    pub(super) client: RestClient,
     mode: &'static str,
 }
 
@@ -51,7 +61,7 @@ impl LoadApi {
     /// Creates every device, many per call.
     pub(super) fn import_devices(&self, options: &LoadOptions) -> Result<ImportReport, CallError> {
         let begun_at = Instant::now();
-        let mut display = Display::open("importing");
+        let mut display = Display::open("importing", options);
         let mut imported = ImportReport::default();
         let mut first = 0;
         while first < options.devices {
@@ -105,6 +115,35 @@ impl LoadCaller {
         match page.items()?.is_empty() {
             true => Ok(0),
             false => page.number("/pageAmount"),
+        }
+    }
+
+    /// The values that a device has sent since a time, according to its history.
+    pub(super) async fn sent_by(&self, device: &str, since: &str) -> Result<Vec<f64>, CallError> {
+        let list = format!(
+            "{DEVICES}/{device}/messages?type=TELEMETRY_DATA&path={SENT}&from={since}\
+             &pageSize={PAGE}"
+        );
+        let mut values = Vec::new();
+        let mut path = list.clone();
+        loop {
+            let page = match self.client.read(&path).await {
+                Err(CallError::Refused { status: 429, .. }) => {
+                    sleep(RATE_LIMITED).await;
+                    continue;
+                }
+                // A device that does not exist has no history.
+                Err(CallError::Refused { status: 404, .. }) => return Ok(values),
+                page => page?,
+            };
+            for item in page.items()? {
+                let payload = item.at("/payload/value");
+                values.extend(payload.and_then(|value| value[SENT].as_f64()));
+            }
+            match page.maybe_text("/nextCursor") {
+                Some(cursor) => path = format!("{list}&cursor={cursor}"),
+                None => return Ok(values),
+            }
         }
     }
 }

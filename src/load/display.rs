@@ -7,13 +7,16 @@ use std::time::{Duration, Instant};
 use harness::load::worker::ProgressCounts;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
-/// The interval between lines if the output is not a terminal.
-const EVERY: Duration = Duration::from_secs(5);
+use super::options::LoadOptions;
+
+/// The interval at which the line on a terminal moves.
+const MOVES: Duration = Duration::from_millis(500);
 
 /// Prints the progress of one task to standard error.
 pub(super) struct Display {
     name: &'static str,
     bar: Option<ProgressBar>,
+    every: Duration,
     begun_at: Instant,
     // The counts that were printed last, and when.
     printed: ProgressCounts,
@@ -22,7 +25,7 @@ pub(super) struct Display {
 
 impl Display {
     /// Starts the display of a task.
-    pub(super) fn open(name: &'static str) -> Self {
+    pub(super) fn open(name: &'static str, options: &LoadOptions) -> Self {
         let bar = io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new_spinner();
             bar.set_draw_target(ProgressDrawTarget::stderr());
@@ -31,6 +34,7 @@ impl Display {
         let now = Instant::now();
         Self {
             name,
+            every: bar.as_ref().map_or(options.progress_lines(), |_| MOVES),
             bar,
             begun_at: now,
             printed: ProgressCounts::default(),
@@ -41,11 +45,7 @@ impl Display {
     /// Prints the progress, if it is time to.
     pub(super) fn show(&mut self, now: ProgressCounts) {
         let since = self.printed_at.elapsed();
-        let is_time = match self.bar {
-            Some(_) => since >= Duration::from_millis(500),
-            None => since >= EVERY,
-        };
-        if !is_time {
+        if since < self.every {
             return;
         }
         let line = line(

@@ -1,12 +1,19 @@
 //! Which options does `signalbox load` have?
 
 use std::ffi::OsString;
+use std::fmt;
 use std::net::{SocketAddr, SocketAddrV4, ToSocketAddrs as _};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args as _, FromArgMatches as _, Parser, ValueEnum};
+use harness::load::SleepTimes;
 use harness::load::addressing::{EndpointPattern, Network};
+use harness::load::arrivals::ArrivalPattern;
+use harness::load::request_mix::RequestMix;
+
+use super::nanoseconds;
 
 /// The default port of CoAP (RFC 7252 section 12.6).
 const COAP_PORT: u16 = 5_683;
@@ -24,6 +31,19 @@ const CALLS_MAX: u32 = 512;
 /// The default duration of a measurement.
 const DURATION: Duration = Duration::from_secs(30);
 
+/// The maximum share: finer ones would not be measurable.
+const SHARE_MAX: u32 = 1_000_000;
+
+/// The default shares of the mixed scenario.
+const SHARES: Shares = Shares {
+    devices: RequestMix {
+        register: 5,
+        update: 45,
+        send: 45,
+    },
+    actions: 5,
+};
+
 /// The measured operation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum Scenario {
@@ -35,6 +55,19 @@ pub enum Scenario {
     Send,
     /// API callers create read requests for registered devices
     Actions,
+    /// All of these at once, at stated shares
+    Mixed,
+    /// Every device registers, loses its connection, and registers again with all others at once
+    Storm,
+}
+
+/// The shares of the requests in the mixed scenario.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Shares {
+    /// Those of the devices.
+    pub(super) devices: RequestMix,
+    /// Those of the API callers.
+    pub(super) actions: u32,
 }
 
 /// The mode of action requests.
@@ -120,10 +153,27 @@ pub struct LoadOptions {
     /// Import the devices through the API first
     #[arg(long, requires = "api")]
     pub import: bool,
-    /// Mode of the requests in the actions scenario
-    #[arg(long, value_enum, default_value_t = RequestMode::Now)]
-    pub request_mode: RequestMode,
-    /// File for a JSON report
+    /// Receive the Sends at a webhook of the load's own, at this address, and compare them, too
+    #[arg(long, value_name = "IP:PORT", requires = "api")]
+    #[arg(num_args = 0..=1, default_missing_value = "127.0.0.1:0")]
+    pub webhook: Option<SocketAddr>,
+    /// Mode of the action requests [default: now; with --sleep when-active]
+    #[arg(long, value_enum)]
+    pub request_mode: Option<RequestMode>,
+    /// Shares of the requests in the mixed scenario, such as update=60,send=30,actions=10
+    /// [default: register=5,update=45,send=45,actions=5; without --api no actions]
+    #[arg(long, value_name = "REQUEST=SHARE,..")]
+    pub shares: Option<Shares>,
+    /// Time that devices sleep, on average, between two updates (queue mode)
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub sleep: Option<Duration>,
+    /// Time that a device stays awake after its last datagram
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "5s", requires = "sleep")]
+    pub awake: Duration,
+    /// Print the progress each second, also where standard error is not a terminal
+    #[arg(long)]
+    pub progress: bool,
+    /// File for a JSON report; for FILE.html an HTML report, with the JSON report beside it
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Exit with status 1 if the 99th percentile of the latency is higher
@@ -173,13 +223,116 @@ impl LoadOptions {
         if options.workers > options.devices {
             return refuse("--workers must not be greater than --devices".into());
         }
-        Ok(options)
+        match options.unusable() {
+            Some(reason) => refuse(reason.into()),
+            None => Ok(options),
+        }
+    }
+
+    /// Why these options do not fit together.
+    fn unusable(&self) -> Option<&'static str> {
+        let is_paced = self.rate.is_some() || self.window.is_some();
+        match (self.scenario, self.sleep) {
+            (Scenario::Register | Scenario::Storm, Some(_)) => {
+                Some("--sleep cannot be used with the register and storm scenarios")
+            }
+            (Scenario::Update, Some(_)) if is_paced => {
+                Some("with --sleep, devices update when they wake: --rate and --window do not fit")
+            }
+            (Scenario::Storm, None) if self.window.is_some() => {
+                Some("--window cannot be used with the storm scenario: all devices return at once")
+            }
+            (Scenario::Mixed, _) if self.api.is_none() && self.shares().actions > 0 => {
+                Some("--shares with actions needs --api")
+            }
+            (Scenario::Mixed, _) if self.shares().devices.total() == 0 => {
+                Some("--shares needs a request of the devices; see the actions scenario")
+            }
+            (Scenario::Mixed, _) => None,
+            (_, _) if self.shares.is_some() => Some("--shares needs the mixed scenario"),
+            (_, _) => None,
+        }
     }
 
     /// A note for the user about an option without effect.
     pub(super) fn note(&self) -> Option<&'static str> {
-        let ignored = self.scenario == Scenario::Register && self.duration.is_some();
-        ignored.then_some("--duration is ignored: the register scenario ends with its last device")
+        let until_last = matches!(self.scenario, Scenario::Register | Scenario::Storm);
+        let ignored = until_last && self.duration.is_some();
+        ignored.then_some("--duration is ignored: the scenario ends with its last device")
+    }
+
+    /// The interval between lines about the progress, where nothing moves on a terminal.
+    pub(super) fn progress_lines(&self) -> Duration {
+        match self.progress {
+            true => Duration::from_secs(1),
+            false => Duration::from_secs(5),
+        }
+    }
+
+    /// The mode of action requests.
+    pub(super) fn mode(&self) -> RequestMode {
+        let default = match self.sleep {
+            Some(_) => RequestMode::WhenActive,
+            None => RequestMode::Now,
+        };
+        self.request_mode.unwrap_or(default)
+    }
+
+    /// How long devices sleep and stay awake, if they do.
+    pub(super) fn sleep_times(&self) -> Option<SleepTimes> {
+        self.sleep.map(|sleep| SleepTimes {
+            asleep_ns: nanoseconds(sleep),
+            awake_ns: nanoseconds(self.awake),
+        })
+    }
+
+    /// The shares of the mixed scenario.
+    pub(super) fn shares(&self) -> Shares {
+        let default = match self.api {
+            Some(_) => SHARES,
+            None => Shares {
+                actions: 0,
+                ..SHARES
+            },
+        };
+        self.shares.unwrap_or(default)
+    }
+
+    /// Whether the scenario sends values whose arrival can be checked.
+    pub(super) fn has_books(&self) -> bool {
+        let sends = match self.scenario {
+            Scenario::Send => true,
+            Scenario::Mixed => self.shares().devices.send > 0,
+            Scenario::Register | Scenario::Update | Scenario::Actions | Scenario::Storm => false,
+        };
+        sends && self.api.is_some()
+    }
+
+    /// How the requests of the devices follow each other.
+    pub(super) fn arrivals(&self) -> ArrivalPattern {
+        match (self.scenario, self.rate) {
+            (Scenario::Storm, None) => ArrivalPattern::AtOnce,
+            (_, Some(rate)) => ArrivalPattern::Rate(self.part(rate, Shares::of_devices)),
+            (_, None) => ArrivalPattern::Window(self.part(self.requests(), Shares::of_devices)),
+        }
+    }
+
+    /// How the calls of a caller follow each other, or those of all at a rate.
+    pub(super) fn calls(&self) -> ArrivalPattern {
+        let rate = self.rate.map(|rate| self.part(rate, Shares::of_actions));
+        // With a window, each caller has one call in progress.
+        rate.map_or(ArrivalPattern::Window(1), ArrivalPattern::Rate)
+    }
+
+    /// The part of a number that a kind of requests has in the mixed scenario.
+    fn part(&self, whole: u32, of: fn(Shares) -> u32) -> u32 {
+        if self.scenario != Scenario::Mixed {
+            return whole;
+        }
+        let shares = self.shares();
+        let all = u64::from(Shares::of_devices(shares)) + u64::from(Shares::of_actions(shares));
+        let part = u64::from(whole) * u64::from(of(shares)) / all.max(1);
+        u32::try_from(part).unwrap_or(whole).max(1)
     }
 
     /// The duration of a measurement.
@@ -196,9 +349,61 @@ impl LoadOptions {
     pub(super) fn callers(&self) -> u32 {
         let callers = match self.rate {
             Some(_) => CALLS_MAX,
+            None if self.scenario == Scenario::Mixed => {
+                self.part(self.requests(), Shares::of_actions)
+            }
             None => self.window.unwrap_or(CALLS),
         };
         callers.min(self.devices)
+    }
+}
+
+impl Shares {
+    fn of_devices(self) -> u32 {
+        self.devices.total()
+    }
+
+    fn of_actions(self) -> u32 {
+        self.actions
+    }
+}
+
+impl FromStr for Shares {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut shares = Self {
+            devices: RequestMix::default(),
+            actions: 0,
+        };
+        for part in text.split(',') {
+            let (request, share) = part.split_once('=').unwrap_or((part, ""));
+            let place = match request {
+                "register" => &mut shares.devices.register,
+                "update" => &mut shares.devices.update,
+                "send" => &mut shares.devices.send,
+                "actions" => &mut shares.actions,
+                _ => return Err("may name register, update, send and actions".to_owned()),
+            };
+            let share = share.parse().ok().filter(|share| *share <= SHARE_MAX);
+            *place = share.ok_or_else(|| format!("must have a share up to {SHARE_MAX} of each"))?;
+        }
+        Ok(shares)
+    }
+}
+
+impl fmt::Display for Shares {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RequestMix {
+            register,
+            update,
+            send,
+        } = self.devices;
+        let actions = self.actions;
+        write!(
+            f,
+            "register={register},update={update},send={send},actions={actions}"
+        )
     }
 }
 
@@ -319,6 +524,10 @@ mod tests {
             &["--workers", "11"],
             &["--max-p99-ms", "-1"],
             &["--http", "127.0.0.1:1"],
+            &["--sleep", "1s", "--rate", "5"],
+            &["--awake", "1s"],
+            &["--shares", "send=1"],
+            &["--webhook"],
         ] {
             let error = parse(more).expect_err(&more.join(" "));
             assert_eq!(error.exit_code(), 2, "{error}");
@@ -327,7 +536,7 @@ mod tests {
             ("coaps://127.0.0.1", "register"),
             ("127.0.0.1:5683", "register"),
             ("coap://[::1]:5683", "register"),
-            ("coap://127.0.0.1", "mixed"),
+            ("coap://127.0.0.1", "everything"),
             ("coap://127.0.0.1", "actions"),
         ] {
             let words = [
@@ -354,6 +563,80 @@ mod tests {
         };
         assert!(note("register").unwrap().contains("--duration is ignored"));
         assert_eq!(note("update"), None);
+    }
+
+    fn mixed(more: &[&str]) -> Result<LoadOptions, clap::Error> {
+        let words = ["load"].iter().chain(&LEAST[..4]);
+        let words = words.chain(&["--scenario", "mixed"]).chain(more);
+        LoadOptions::parse(words.map(OsString::from))
+    }
+
+    #[test]
+    fn a_mix_divides_the_rate_and_the_window() {
+        let api = ["--api", "http://127.0.0.1:1", "--token", "x"];
+        let shares = ["--shares", "register=1,update=2,send=3,actions=2"];
+        let with = |more: &[&str]| mixed(&[&api[..], &shares, more].concat()).unwrap();
+        let rate = with(&["--rate", "800"]);
+        assert_eq!(rate.arrivals(), ArrivalPattern::Rate(600));
+        assert_eq!(
+            (rate.calls(), rate.callers()),
+            (ArrivalPattern::Rate(200), 10)
+        );
+        let window = with(&["--window", "16"]);
+        assert_eq!(window.arrivals(), ArrivalPattern::Window(12));
+        assert_eq!(
+            (window.calls(), window.callers()),
+            (ArrivalPattern::Window(1), 4)
+        );
+        assert!(window.has_books());
+        let few = with(&["--window", "1"]);
+        assert_eq!(
+            (few.arrivals(), few.callers()),
+            (ArrivalPattern::Window(1), 1)
+        );
+    }
+
+    #[test]
+    fn a_mix_has_actions_only_with_an_api() {
+        assert_eq!(mixed(&[]).unwrap().shares().actions, 0);
+        for refused in [
+            "actions=1,send=1",
+            "actions=1",
+            "send",
+            "send=x",
+            "read=1",
+            "send=-1",
+            "",
+        ] {
+            let error = mixed(&["--shares", refused]).expect_err(refused);
+            assert_eq!(error.exit_code(), 2, "{error}");
+        }
+        let shares: Shares = "send=3,update=1".parse().unwrap();
+        assert_eq!(shares.to_string(), "register=0,update=1,send=3,actions=0");
+    }
+
+    #[test]
+    fn devices_that_sleep_are_asked_when_they_wake() {
+        let sleeping = parse(&["--sleep", "30s"]).unwrap();
+        assert_eq!(sleeping.mode(), RequestMode::WhenActive);
+        let times = sleeping.sleep_times().unwrap();
+        assert_eq!(
+            (times.asleep_ns, times.awake_ns),
+            (30_000_000_000, 5_000_000_000)
+        );
+        assert_eq!(parse(&[]).unwrap().mode(), RequestMode::Now);
+    }
+
+    #[test]
+    fn a_webhook_has_an_address_of_its_own_unless_it_is_given() {
+        let api = ["--api", "http://127.0.0.1:1", "--token", "x"];
+        let address = |more: &[&str]| parse(&[&api[..], more].concat()).unwrap().webhook;
+        assert_eq!(address(&[]), None);
+        assert_eq!(address(&["--webhook"]), "127.0.0.1:0".parse().ok());
+        assert_eq!(
+            address(&["--webhook", "10.0.0.1:99"]),
+            "10.0.0.1:99".parse().ok()
+        );
     }
 
     #[test]

@@ -9,6 +9,9 @@ use harness::load::tally::{Latencies, TaskTally};
 use serde_json::{Value, json};
 
 use super::options::{LoadOptions, Scenario};
+use books::{BooksFound, BooksReport};
+
+pub(super) mod books;
 
 /// The result of a load test.
 #[derive(Clone)]
@@ -23,6 +26,9 @@ pub struct LoadReport {
     /// The measurement.
     pub measurement: PhaseReport,
     pub(super) actions: Option<ActionOutcomes>,
+    /// Whether what was acknowledged has arrived, or why that is not known.
+    pub(super) books: Option<Result<BooksReport, String>>,
+    pub(super) is_interrupted: bool,
 }
 
 /// The result of an import.
@@ -51,6 +57,8 @@ pub(super) struct ActionOutcomes {
     pub(super) accepted: u64,
     /// Those that are SUCCEEDED.
     pub(super) succeeded: u64,
+    /// The time from the POST to the device's answer.
+    pub(super) latencies: Latencies,
     /// The time from the POST to a GET that shows the final status, of some requests.
     pub(super) until_final: Latencies,
 }
@@ -79,7 +87,7 @@ impl PhaseReport {
         reasons.collect::<Vec<_>>().join(", ")
     }
 
-    fn errors(&self) -> BTreeMap<String, u64> {
+    pub(super) fn errors(&self) -> BTreeMap<String, u64> {
         let failures = self.tally.failures.iter();
         let named = failures.map(|(failure, count)| (failure.to_string(), *count));
         named.collect()
@@ -102,6 +110,40 @@ impl PhaseReport {
             "dropped": tally.dropped,
             "stray": tally.stray,
             "requestsOfServer": tally.asked,
+            "unheard": tally.unheard,
+            "byRequest": self.by_request_json(),
+            "timeline": self.timeline_json(),
+        })
+    }
+
+    /// The latencies of each kind of request, if there are several.
+    pub(super) fn by_request(&self) -> impl Iterator<Item = (String, &Latencies)> {
+        let all = &self.tally.latencies_by_request;
+        let several = all.iter().filter(|_| all.len() > 1);
+        several.map(|(request, latencies)| (request.to_string(), latencies))
+    }
+
+    fn by_request_json(&self) -> Value {
+        let named = self.by_request();
+        let named = named.map(|(request, all)| (request, latencies(all)));
+        Value::Object(named.collect())
+    }
+
+    fn timeline_json(&self) -> Value {
+        let timeline = &self.tally.timeline;
+        let intervals = timeline.intervals();
+        let percentiles = |percent| -> Vec<Option<f64>> {
+            let latencies = intervals.iter();
+            latencies
+                .map(|interval| interval.percentile_ns(percent).map(ms))
+                .collect()
+        };
+        json!({
+            "intervalSeconds": timeline.interval_ns() as f64 / 1e9,
+            "answered": intervals.iter().map(|it| it.answered).collect::<Vec<_>>(),
+            "failed": intervals.iter().map(|it| it.failed).collect::<Vec<_>>(),
+            "p50Ms": percentiles(50.0),
+            "p99Ms": percentiles(99.0),
         })
     }
 }
@@ -144,14 +186,25 @@ impl LoadReport {
         all.into_iter().flatten().collect()
     }
 
+    /// The exceeded bounds and everything that is missing, in words.
+    pub(super) fn faults(&self) -> Vec<String> {
+        let missed = self.missed();
+        let mut faults: Vec<String> = missed.iter().map(MissedBound::to_string).collect();
+        match &self.books {
+            Some(Ok(books)) => faults.extend(books.faults()),
+            Some(Err(reason)) => faults.push(format!("the books cannot be checked: {reason}")),
+            None => {}
+        }
+        faults
+    }
+
     /// The report for programs.
     pub fn json(&self) -> Value {
-        let missed = self.missed();
-        let missed = missed.iter().map(MissedBound::to_string);
         let ends = self.actions.as_ref().map(|ends| {
             json!({
                 "accepted": ends.accepted,
                 "succeeded": ends.succeeded,
+                "latencyMs": latencies(&ends.latencies),
                 "seenFinalMs": latencies(&ends.until_final),
             })
         });
@@ -171,12 +224,63 @@ impl LoadReport {
             "registration": self.preparation.as_ref().map(PhaseReport::json),
             "measurement": self.measurement.json(),
             "actions": ends,
+            "storm": self.storm_json(),
+            "books": self.books_json(),
+            "interrupted": self.is_interrupted,
             "errorCount": self.errors(),
-            "missedBounds": missed.collect::<Vec<_>>(),
+            "missedBounds": self.faults(),
         })
     }
 
-    fn options_json(&self) -> Value {
+    /// How many devices came back, and the seconds until all of them had.
+    pub(super) fn storm(&self) -> Option<(u64, Option<f64>)> {
+        let phase = &self.measurement;
+        let is_storm = self.options.scenario == Scenario::Storm;
+        is_storm.then(|| {
+            let back = phase.tally.answered;
+            let is_complete = back == u64::from(self.options.devices);
+            (back, is_complete.then_some(phase.seconds))
+        })
+    }
+
+    fn storm_json(&self) -> Value {
+        let storm = self.storm().map(|(back, seconds)| {
+            json!({
+                "back": back,
+                "secondsUntilAllBack": seconds,
+            })
+        });
+        storm.unwrap_or_default()
+    }
+
+    fn books_json(&self) -> Value {
+        let found = |found: &BooksFound| {
+            let first = found.first_missing.iter();
+            let first = first.map(|send| {
+                let device = self.options.endpoint_pattern.name(send.device);
+                json!({ "device": device, "number": send.number })
+            });
+            json!({
+                "found": found.found,
+                "missing": found.missing,
+                "firstMissing": first.collect::<Vec<_>>(),
+                "doubled": found.doubled,
+                "unacknowledged": found.unacknowledged,
+            })
+        };
+        match &self.books {
+            None => Value::Null,
+            Some(Err(reason)) => json!({ "reason": reason }),
+            Some(Ok(books)) => json!({
+                "acknowledged": books.acknowledged,
+                "history": found(&books.history),
+                "webhook": books.webhook.as_ref().map(found),
+                "repeatedEvents": books.repeated,
+            }),
+        }
+    }
+
+    pub(super) fn options_json(&self) -> Value {
         let options = &self.options;
         json!({
             "target": format!("coap://{}", options.target),
@@ -186,16 +290,22 @@ impl LoadReport {
             "window": match (options.rate, options.scenario) {
                 (Some(_), _) => None,
                 (None, Scenario::Actions) => Some(options.callers()),
+                (None, Scenario::Update) if options.sleep.is_some() => None,
+                (None, Scenario::Storm) => None,
                 (None, Scenario::Register | Scenario::Update | Scenario::Send) => {
                     Some(options.requests())
                 }
+                (None, Scenario::Mixed) => Some(options.requests()),
             },
             "durationSeconds": match options.scenario {
-                Scenario::Register => None,
-                Scenario::Update | Scenario::Send | Scenario::Actions => {
+                Scenario::Register | Scenario::Storm => None,
+                Scenario::Update | Scenario::Send | Scenario::Actions | Scenario::Mixed => {
                     Some(options.time().as_secs_f64())
                 }
             },
+            "shares": (options.scenario == Scenario::Mixed).then(|| options.shares().to_string()),
+            "sleepSeconds": options.sleep.map(|sleep| sleep.as_secs_f64()),
+            "awakeSeconds": options.sleep.map(|_| options.awake.as_secs_f64()),
             "lossPercent": options.loss,
             "endpointOfFirst": options.endpoint_pattern.name(0),
             "addressOfFirst": options.bind.address(0).to_string(),
@@ -205,7 +315,7 @@ impl LoadReport {
             "workers": options.workers,
             "seed": options.seed,
             "api": options.api,
-            "requestMode": options.request_mode.word(),
+            "requestMode": options.mode().word(),
             "maxP99Ms": options.max_p99_ms,
             "minRate": options.min_rate,
             "maxErrors": options.max_errors,
@@ -248,13 +358,31 @@ impl fmt::Display for LoadReport {
             let ActionOutcomes {
                 accepted,
                 succeeded,
+                latencies,
                 until_final,
             } = ends;
             writeln!(
                 f,
                 "actions       {accepted} accepted, {succeeded} SUCCEEDED"
             )?;
+            if self.options.scenario == Scenario::Mixed {
+                writeln!(f, "  latency     {}", spread(latencies))?;
+            }
             writeln!(f, "seen final    {}", spread(until_final))?;
+        }
+        if let Some((back, seconds)) = self.storm() {
+            match seconds {
+                Some(seconds) => writeln!(f, "back          all, after {seconds:.1} s")?,
+                None => writeln!(f, "back          {back} of {devices} devices")?,
+            }
+        }
+        match &self.books {
+            Some(Ok(books)) => show_books(f, books)?,
+            Some(Err(reason)) => writeln!(f, "books         not checked: {reason}")?,
+            None => {}
+        }
+        if self.is_interrupted {
+            writeln!(f, "interrupted   the load was ended early")?;
         }
         Ok(())
     }
@@ -280,15 +408,26 @@ fn measurement(f: &mut fmt::Formatter<'_>, phase: &PhaseReport) -> fmt::Result {
         dropped,
         stray,
         late,
+        unheard,
         ..
     } = phase.tally;
     writeln!(f, "rate          {rate:.0}/s for {seconds:.1} s")?;
     writeln!(f, "requests      {begun} sent, {answered} answered")?;
     writeln!(f, "latency       {}", spread(&phase.tally.latencies))?;
+    for (request, latencies) in phase.by_request() {
+        let (count, spread) = (latencies.count(), spread(latencies));
+        writeln!(f, "  {request:<10}  {count} answered, {spread}")?;
+    }
     writeln!(
         f,
         "datagrams     {retransmissions} retransmitted, {dropped} dropped (--loss), {stray} stray"
     )?;
+    if unheard > 0 {
+        writeln!(
+            f,
+            "asleep        {unheard} datagrams of the server were not heard"
+        )?;
+    }
     if late > 0 {
         let latest_ms = ms(phase.tally.latest_ns);
         writeln!(
@@ -299,6 +438,33 @@ fn measurement(f: &mut fmt::Formatter<'_>, phase: &PhaseReport) -> fmt::Result {
     errors(f, phase)
 }
 
+fn show_books(f: &mut fmt::Formatter<'_>, books: &BooksReport) -> fmt::Result {
+    let acknowledged = books.acknowledged;
+    writeln!(f, "books         {acknowledged} Sends acknowledged")?;
+    let places = [
+        ("history", Some(&books.history)),
+        ("webhook", books.webhook.as_ref()),
+    ];
+    for (place, found) in places {
+        let Some(BooksFound {
+            found,
+            missing,
+            doubled,
+            unacknowledged,
+            ..
+        }) = found
+        else {
+            continue;
+        };
+        writeln!(
+            f,
+            "  {place:<10}  {found} found, {missing} missing, {doubled} doubled, \
+             {unacknowledged} not acknowledged"
+        )?;
+    }
+    Ok(())
+}
+
 fn errors(f: &mut fmt::Formatter<'_>, phase: &PhaseReport) -> fmt::Result {
     match phase.tally.failed() {
         0 => Ok(()),
@@ -306,7 +472,7 @@ fn errors(f: &mut fmt::Formatter<'_>, phase: &PhaseReport) -> fmt::Result {
     }
 }
 
-fn spread(latencies: &Latencies) -> String {
+pub(super) fn spread(latencies: &Latencies) -> String {
     if latencies.count() == 0 {
         return "none".to_owned();
     }
@@ -316,7 +482,7 @@ fn spread(latencies: &Latencies) -> String {
     format!("p50 {p50:.2}  p90 {p90:.2}  p99 {p99:.2}  p99.9 {p999:.2}  max {max:.2} ms")
 }
 
-fn latencies(latencies: &Latencies) -> Value {
+pub(super) fn latencies(latencies: &Latencies) -> Value {
     if latencies.count() == 0 {
         return Value::Null;
     }
@@ -332,12 +498,12 @@ fn latencies(latencies: &Latencies) -> Value {
     })
 }
 
-fn word(scenario: Scenario) -> String {
+pub(super) fn word(scenario: Scenario) -> String {
     let value = scenario.to_possible_value();
     value.map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-fn ms(ns: u64) -> f64 {
+pub(super) fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
 

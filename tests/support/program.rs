@@ -102,11 +102,20 @@ impl Program {
 
     /// Sends SIGTERM, as an operator does.
     pub(crate) fn terminate(&self) {
+        self.signal("-TERM");
+    }
+
+    /// Sends SIGINT, as Ctrl-C does.
+    pub(crate) fn interrupt(&self) {
+        self.signal("-INT");
+    }
+
+    fn signal(&self, signal: &str) {
         let mut kill = Command::new("kill");
-        kill.arg("-TERM").arg(self.child.id().to_string());
+        kill.arg(signal).arg(self.child.id().to_string());
         assert!(
             kill.status().unwrap().success(),
-            "{} cannot be terminated",
+            "{} does not take {signal}",
             self.name
         );
     }

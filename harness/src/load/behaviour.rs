@@ -1,5 +1,5 @@
-//! How do the devices of a load behave? Their names, their transmission, their sleep, and the values
-//! that they send.
+//! How do the devices of a load behave? Their names, their transmission, their sleep, and the
+//! values that they send.
 
 use protocol::coap::exchange::Transmission;
 

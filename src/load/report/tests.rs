@@ -36,6 +36,8 @@ fn report(bounds: &[&str]) -> LoadReport {
         preparation: Some(preparation),
         measurement,
         actions: None,
+        books: None,
+        is_interrupted: false,
     }
 }
 

@@ -1,0 +1,188 @@
+//! Which Sends arrive at a webhook? An endpoint of the load's own, which remembers them.
+
+use std::collections::HashSet;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use actix_web::{App, HttpResponse, HttpServer, web};
+use harness::load::addressing::EndpointPattern;
+use harness::load::behaviour::SendValues;
+use harness::load::tally::NumberedSend;
+use serde_json::{Value, json};
+
+use super::api::{LoadCaller, SENT};
+use crate::rest_client::{CallError, WEBHOOKS};
+
+/// The largest body that is read: an event of a load is far smaller.
+const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// An endpoint, which ends with the process, and the webhook of a customer that leads to it.
+pub(super) struct SendEndpoint {
+    address: SocketAddr,
+    id: Option<String>,
+    received: Arc<ReceivedSends>,
+}
+
+/// The Sends that arrived.
+struct ReceivedSends {
+    pattern: EndpointPattern,
+    sends: SendValues,
+    log: Mutex<WebhookLog>,
+}
+
+#[derive(Default)]
+struct WebhookLog {
+    events: HashSet<Box<str>>,
+    sends: Vec<NumberedSend>,
+    repeated: u64,
+}
+
+impl SendEndpoint {
+    /// Listens at an address, on a thread of its own.
+    pub(super) fn listen(
+        address: SocketAddr,
+        pattern: EndpointPattern,
+        sends: SendValues,
+    ) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        let address = listener.local_addr()?;
+        let received = Arc::new(ReceivedSends {
+            pattern,
+            sends,
+            log: Mutex::default(),
+        });
+        let data = web::Data::from(Arc::clone(&received));
+        let server = move || {
+            App::new()
+                .app_data(data.clone())
+                .app_data(web::PayloadConfig::new(BODY_BYTES_MAX))
+                .default_service(web::post().to(receive))
+        };
+        thread::spawn(move || {
+            let run = async {
+                let server = HttpServer::new(server).workers(1).disable_signals();
+                server.listen(listener)?.run().await
+            };
+            if let Err(error) = actix_web::rt::System::new().block_on(run) {
+                eprintln!("signalbox: the webhook's endpoint: {error}");
+            }
+        });
+        Ok(Self {
+            address,
+            id: None,
+            received,
+        })
+    }
+
+    /// Creates the webhook.
+    pub(super) async fn create(&mut self, caller: &LoadCaller) -> Result<(), CallError> {
+        let body = json!({
+            "name": "signalbox load",
+            "url": format!("http://{}/", self.address),
+            "eventTypes": [{ "type": "TELEMETRY_DATA" }],
+        });
+        let created = caller.client.post(WEBHOOKS, &body).await?.text("/id")?;
+        self.id = Some(created);
+        Ok(())
+    }
+
+    /// Deletes the webhook.
+    pub(super) async fn delete(&self, caller: &LoadCaller) -> Result<(), CallError> {
+        if let Some(id) = &self.id {
+            caller.client.delete(&format!("{WEBHOOKS}/{id}")).await?;
+        }
+        Ok(())
+    }
+
+    /// The Sends of this load that arrived, one for each event.
+    pub(super) fn received(&self) -> Vec<NumberedSend> {
+        self.received.log().sends.clone()
+    }
+
+    /// The number of Sends of this load that arrived.
+    pub(super) fn count(&self) -> usize {
+        self.received.log().sends.len()
+    }
+
+    /// Events that arrived again.
+    pub(super) fn repeated(&self) -> u64 {
+        self.received.log().repeated
+    }
+}
+
+impl ReceivedSends {
+    fn take(&self, event: &Value) {
+        let Some(id) = event["id"].as_str() else {
+            return;
+        };
+        let mut log = self.log();
+        if !log.events.insert(id.into()) {
+            log.repeated += 1;
+            return;
+        }
+        log.sends.extend(self.send_of(event));
+    }
+
+    fn send_of(&self, event: &Value) -> Option<NumberedSend> {
+        let device = event["device"]["deviceId"].as_str()?;
+        let value = event["payload"]["value"][SENT].as_f64()?;
+        Some(NumberedSend {
+            device: self.pattern.number(device)?,
+            number: self.sends.number(value)?,
+        })
+    }
+
+    fn log(&self) -> MutexGuard<'_, WebhookLog> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn receive(body: web::Bytes, received: web::Data<ReceivedSends>) -> HttpResponse {
+    match serde_json::from_slice(&body) {
+        Ok(event) => {
+            received.take(&event);
+            HttpResponse::NoContent().finish()
+        }
+        Err(_) => HttpResponse::BadRequest().finish(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use harness::load::behaviour::Recording;
+
+    use super::*;
+
+    #[test]
+    fn an_event_that_comes_again_is_no_further_send() {
+        let sends = SendValues {
+            label: 7,
+            recording: Recording::On,
+        };
+        let received = ReceivedSends {
+            pattern: "meter-{:03}".parse().unwrap(),
+            sends,
+            log: Mutex::default(),
+        };
+        let event = |id: &str, device: &str, value: f64| {
+            json!({
+                "id": id,
+                "device": { "deviceId": device },
+                "payload": { "type": "JSON", "value": { SENT: value } },
+            })
+        };
+        received.take(&event("a", "meter-004", sends.value(3)));
+        received.take(&event("a", "meter-004", sends.value(3)));
+        received.take(&event("b", "meter-004", 21.5));
+        received.take(&event("c", "stranger", sends.value(4)));
+        received.take(&json!({ "id": "d", "device": {} }));
+        let log = received.log();
+        let expected = NumberedSend {
+            device: 4,
+            number: 3,
+        };
+        assert_eq!((log.sends.as_slice(), log.repeated), (&[expected][..], 1));
+    }
+}
