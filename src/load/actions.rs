@@ -21,7 +21,7 @@ use harness::load::addressing::{DeviceRange, EndpointPattern};
 use harness::load::arrivals::{ArrivalPattern, ArrivalSchedule, ArrivalShare};
 use harness::load::pool::DevicePool;
 use harness::load::tally::{Latencies, LoadFailure, TaskTally};
-use harness::load::worker::{CallerLinks, LoadJob, LoadWork, ProgressCounts};
+use harness::load::worker::{CallerLinks, LoadJob, LoadProgress, LoadWork, ProgressCounts};
 use tokio::sync::oneshot;
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::{interval, sleep, timeout};
@@ -30,7 +30,7 @@ use super::api::{LoadApi, LoadCaller, failure};
 use super::display::Display;
 use super::interrupts::Interrupts;
 use super::nanoseconds;
-use super::options::{LoadOptions, RequestMode};
+use super::options::{LoadOptions, RequestMode, Scenario};
 use super::report::ActionOutcomes;
 use crate::rest_client::CallError;
 
@@ -89,7 +89,7 @@ pub(super) fn measure(
         let waiting = Arc::clone(&waiting);
         let caller = api.caller.clone();
         let round = Rc::new(CallRound::new(options, clock, caller, wakes, waiting));
-        let all = call_all(&round, options, interrupts);
+        let all = call_all(&round, options, interrupts, watch);
         api.runtime.block_on(LocalSet::new().run_until(all));
         calls = round.calls.take();
         watch.finish();
@@ -322,17 +322,28 @@ impl CallRound {
 }
 
 /// Makes calls until the time is over and everything is answered.
-async fn call_all(round: &Rc<CallRound>, options: &LoadOptions, interrupts: &Interrupts) {
+async fn call_all(
+    round: &Rc<CallRound>,
+    options: &LoadOptions,
+    interrupts: &Interrupts,
+    devices: &LoadProgress,
+) {
     let mut calls = JoinSet::new();
     for _ in 0..options.callers() {
         calls.spawn_local(call(Rc::clone(round)));
     }
-    let mut display = Display::open("calling", options);
+    let is_mixed = options.scenario == Scenario::Mixed;
+    let name = if is_mixed { "mixing" } else { "calling" };
+    let mut display = Display::open(name, options);
     let mut looks = interval(Duration::from_millis(100));
     loop {
         tokio::select! {
             ended = calls.join_next() => if ended.is_none() { break },
-            _ = looks.tick() => display.show(ProgressCounts::of(&round.calls.borrow().tally)),
+            _ = looks.tick() => {
+                let calls = ProgressCounts::of(&round.calls.borrow().tally);
+                let all = calls.plus(devices.progress());
+                display.show(if is_mixed { all } else { calls });
+            }
         }
         if interrupts.is_finishing() {
             round.schedule.borrow_mut().end(round.clock.now_ns());

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::options::Scenario;
 use super::report::books::BooksFound;
-use super::report::{LoadReport, PhaseReport, ms, spread, word};
+use super::report::{LoadReport, PhaseReport, ms, word};
 use chart::{Axis, Chart, Series};
 
 mod chart;
@@ -48,19 +48,23 @@ fn section(page: &mut String, report: &LoadReport, title: &str) {
         page,
         format_args!(
             "<h1>Load test: {title}</h1>\n\
-             <p class=\"soft\">{devices} devices, coap://{target}, {at}</p>\n"
+             <p class=\"soft\">{devices} devices, coap://{target}, \
+             <span>{at}</span></p>\n"
         ),
     );
     verdict(page, report);
     figures(page, report);
     let phase = &report.measurement;
     page.push_str("<div class=\"charts\">\n");
-    let returned = matches!(options.scenario, Scenario::Register | Scenario::Storm);
-    if returned {
+    let registers = matches!(options.scenario, Scenario::Register | Scenario::Storm);
+    if registers {
         page.push_str(&answered_so_far(phase).svg());
     }
     page.push_str(&rates(phase).svg());
-    page.push_str(&latency_over_time(phase).svg());
+    // In a storm a latency is the time since the outage, whenever it is.
+    if options.scenario != Scenario::Storm {
+        page.push_str(&latency_over_time(phase).svg());
+    }
     page.push_str(&distribution(report).svg());
     page.push_str("</div>\n");
     latency_table(page, report);
@@ -106,19 +110,27 @@ fn figures(page: &mut String, report: &LoadReport) {
         let ms = ms(tally.latencies.percentile_ns(percent));
         format!("{} ms", number(ms, 1))
     };
+    let storm = report.storm();
+    let (median, p99) = match storm {
+        Some(_) => ("half were back after", "99 % were back after"),
+        None => ("median latency", "99th percentile"),
+    };
     let mut all = vec![
         ("per second", number(phase.rate(), 0)),
         ("answered", number(tally.answered as f64, 0)),
         ("failed", number(tally.failed() as f64, 0)),
-        ("median latency", latency(50.0)),
-        ("99th percentile", latency(99.0)),
+        (median, latency(50.0)),
+        (p99, latency(99.0)),
     ];
-    if let Some((back, seconds)) = report.storm() {
-        let back = match seconds {
-            Some(seconds) => ("until all were back", format!("{} s", number(seconds, 1))),
-            None => ("devices are back", number(back as f64, 0)),
-        };
-        all.insert(0, back);
+    match storm {
+        Some((_, Some(seconds))) => {
+            all.insert(
+                0,
+                ("all were back after", format!("{} s", number(seconds, 1))),
+            );
+        }
+        Some((back, None)) => all.insert(0, ("devices are back", number(back as f64, 0))),
+        None => {}
     }
     page.push_str("<dl class=\"figures\">\n");
     for (name, figure) in all {
@@ -132,16 +144,19 @@ fn figures(page: &mut String, report: &LoadReport) {
 
 fn rates(phase: &PhaseReport) -> Chart {
     let per_second = 1e9 / phase.tally.timeline.interval_ns() as f64;
-    let answered = over_time(phase, |it| Some(it.answered as f64 * per_second));
-    let failed = over_time(phase, |it| Some(it.failed as f64 * per_second));
+    let rate = |count: u64| Some(count as f64 * per_second);
+    let answered = over_time(phase, |it| rate(it.answered));
+    let failed = over_time(phase, |it| rate(it.failed));
+    let y = Axis::linear(&[&answered, &failed]);
+    let mut series = vec![Series::new("answered", "one", answered)];
+    if phase.tally.failed() > 0 {
+        series.push(Series::new("failed", "three", failed));
+    }
     Chart {
         title: "Requests per second",
         x: Axis::seconds(length_s(phase)),
-        y: Axis::linear(&[&answered, &failed]),
-        series: vec![
-            Series::new("answered", "one", answered),
-            Series::new("failed", "three", failed),
-        ],
+        y,
+        series,
     }
 }
 
@@ -235,20 +250,27 @@ fn length_s(phase: &PhaseReport) -> f64 {
 }
 
 fn latency_table(page: &mut String, report: &LoadReport) {
-    let mut rows = vec![(
-        "all".to_owned(),
-        spread(&report.measurement.tally.latencies),
-    )];
-    let by_request = report.measurement.by_request();
-    rows.extend(by_request.map(|(request, latencies)| (request, spread(latencies))));
+    let all = &report.measurement.tally.latencies;
+    let mut rows = vec![("all".to_owned(), all)];
+    rows.extend(report.measurement.by_request());
     if let Some(actions) = &report.actions {
-        rows.push(("actions".to_owned(), spread(&actions.latencies)));
-        rows.push((
-            "actions, seen final".to_owned(),
-            spread(&actions.until_final),
-        ));
+        rows.push(("actions".to_owned(), &actions.latencies));
+        rows.push(("actions, seen final".to_owned(), &actions.until_final));
     }
-    table(page, "Latencies", rows);
+    page.push_str(
+        "<h2>Latencies, ms</h2>\n<table class=\"numbers\">\n<tr><th></th><th>count</th>\
+         <th>p50</th><th>p90</th><th>p99</th><th>p99.9</th><th>max</th></tr>\n",
+    );
+    for (name, latencies) in rows {
+        let count = number(latencies.count() as f64, 0);
+        push(page, format_args!("<tr><th>{name}</th><td>{count}</td>"));
+        let percentiles = [50.0, 90.0, 99.0, 99.9].map(|at| latencies.percentile_ns(at));
+        for ns in percentiles.into_iter().chain([latencies.max_ns()]) {
+            push(page, format_args!("<td>{}</td>", number(ms(ns), 1)));
+        }
+        page.push_str("</tr>\n");
+    }
+    page.push_str("</table>\n");
 }
 
 fn books_table(page: &mut String, report: &LoadReport) {

@@ -472,7 +472,7 @@ fn errors(f: &mut fmt::Formatter<'_>, phase: &PhaseReport) -> fmt::Result {
     }
 }
 
-pub(super) fn spread(latencies: &Latencies) -> String {
+fn spread(latencies: &Latencies) -> String {
     if latencies.count() == 0 {
         return "none".to_owned();
     }
@@ -482,7 +482,7 @@ pub(super) fn spread(latencies: &Latencies) -> String {
     format!("p50 {p50:.2}  p90 {p90:.2}  p99 {p99:.2}  p99.9 {p999:.2}  max {max:.2} ms")
 }
 
-pub(super) fn latencies(latencies: &Latencies) -> Value {
+fn latencies(latencies: &Latencies) -> Value {
     if latencies.count() == 0 {
         return Value::Null;
     }

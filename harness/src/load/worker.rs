@@ -114,6 +114,15 @@ impl ProgressCounts {
             failed: tally.failed(),
         }
     }
+
+    /// The sum of both.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            begun: self.begun + other.begun,
+            answered: self.answered + other.answered,
+            failed: self.failed + other.failed,
+        }
+    }
 }
 
 impl LoadProgress {

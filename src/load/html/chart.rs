@@ -11,7 +11,7 @@ const WIDTH: f64 = 400.0;
 const HEIGHT: f64 = 210.0;
 
 /// The place of the lines within the drawing.
-const LEFT: f64 = 46.0;
+const LEFT: f64 = 52.0;
 const RIGHT: f64 = 390.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 186.0;
@@ -95,7 +95,6 @@ impl Axis {
     /// Percentiles, of which the last few need the most room.
     pub(super) fn percentiles() -> Self {
         let ticks = [
-            (0.0, "0 %"),
             (0.301, "50 %"),
             (1.0, "90 %"),
             (2.0, "99 %"),
@@ -288,7 +287,7 @@ mod tests {
             y: Axis::linear(&[&points]),
             series: vec![Series::new("a & b", "one", points.clone())],
         };
-        assert_eq!(chart.path(&points), "M46.0 186.0h0L132.0 98.0M304.0 10.0h0");
+        assert_eq!(chart.path(&points), "M52.0 186.0h0L136.5 98.0M305.5 10.0h0");
         assert!(chart.svg().contains("a &amp; b"));
     }
 }
