@@ -1,11 +1,11 @@
 //! How fast is the spine, end to end and against its yardsticks?
 //!
 //! `cargo bench --bench spine -- [creates|deliveries [DEVICES,..]|flood [OPTION VALUE]..|log
-//! [ENTRIES,..]|outage [EVENTS,..]|requests [EXISTING,..]|scale [OPTION VALUE]..|sends
-//! [DEVICES,..]|updates [DEVICES,..]]` prints tables and ratios; the default is `creates` and
-//! `updates`. Everything runs in this process, except the service of `deliveries`, `flood`,
-//! `outage` and `scale`; each figure except those of `scale` stands beside its yardstick, measured
-//! in the same run in turns.
+//! [ENTRIES,..]|outage [EVENTS,..]|peers [OPTION VALUE]..|requests [EXISTING,..]|scale [OPTION
+//! VALUE]..|sends [DEVICES,..]|updates [DEVICES,..]]` prints tables and ratios; the default is
+//! `creates` and `updates`. Everything runs in this process, except the service of `deliveries`,
+//! `flood`, `outage`, `peers` and `scale`; each figure except those of `scale` stands beside its
+//! yardstick, measured in the same run in turns.
 
 #[path = "../fleet.rs"]
 mod fleet;
@@ -40,6 +40,7 @@ mod line;
 mod load;
 mod log;
 mod outage;
+mod peers;
 mod requests;
 mod scale;
 mod sends;
@@ -68,6 +69,10 @@ fn main() -> ExitCode {
     let (figure, numbers) = match wanted.as_slice() {
         ["flood", options @ ..] => {
             flood::run(options);
+            return ExitCode::SUCCESS;
+        }
+        ["peers", options @ ..] => {
+            peers::run(options);
             return ExitCode::SUCCESS;
         }
         ["scale", options @ ..] => {
@@ -111,8 +116,8 @@ fn wrong_usage() -> ExitCode {
     eprintln!(
         "usage: cargo bench --bench spine -- \
          [creates|deliveries [DEVICES,..]|flood [OPTION VALUE]..|log [ENTRIES,..]|\
-         outage [EVENTS,..]|requests [EXISTING,..]|scale [OPTION VALUE]..|sends [DEVICES,..]|\
-         updates [DEVICES,..]]"
+         outage [EVENTS,..]|peers [OPTION VALUE]..|requests [EXISTING,..]|\
+         scale [OPTION VALUE]..|sends [DEVICES,..]|updates [DEVICES,..]]"
     );
     ExitCode::from(2)
 }

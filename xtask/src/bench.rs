@@ -1,10 +1,12 @@
 //! Which measurement was requested? The spine bench, which drives the program an operator runs,
 //! makes those that need more than one program.
 
+use crate::prepare;
 use crate::steps::{self, Stop, cargo};
 
 const USAGE: &str = "\
 cargo xtask bench flood [OPTION VALUE]..   updates of a fleet while the service is flooded
+cargo xtask bench peers [OPTION VALUE]..   the service and Leshan's server under the same load
 cargo xtask bench scale [OPTION VALUE]..   fleets up to a million
 cargo xtask bench MEASUREMENT [NUMBERS]    as `cargo bench --bench spine -- MEASUREMENT [NUMBERS]`
 ";
@@ -14,6 +16,9 @@ pub(crate) fn run(words: &[&str]) -> Result<(), Stop> {
     if let [] | ["help" | "--help" | "-h"] = words {
         print!("{USAGE}");
         return Ok(());
+    }
+    if words.first() == Some(&"peers") {
+        prepare::peers()?;
     }
     let mut bench = cargo();
     bench.args(["bench", "--locked", "--bench", "spine", "--"]);

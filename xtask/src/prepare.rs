@@ -75,6 +75,9 @@ const NEEDS: [Need; 9] = [
     },
 ];
 
+/// The packages of which programs that Maven builds are made.
+const MAVEN_PACKAGES: [&str; 2] = ["default-jdk-headless", "maven"];
+
 /// Installs what is missing.
 pub(crate) fn run() -> Result<(), Stop> {
     machine::meet(&NEEDS)?;
@@ -88,6 +91,18 @@ pub(crate) fn run() -> Result<(), Stop> {
         }
     }
     Ok(())
+}
+
+/// Installs the servers that are measured beside the service.
+pub(crate) fn peers() -> Result<(), Stop> {
+    let needs = NEEDS.iter().copied();
+    let of_maven = needs.filter(|need| MAVEN_PACKAGES.contains(&need.package));
+    machine::meet(&of_maven.collect::<Vec<Need>>())?;
+    let server = maven::Program::of_interop("leshan-server", &["PeerServer", "--check"]);
+    match server.is_ready() {
+        true => Ok(()),
+        false => step("server on Leshan", || server.build()),
+    }
 }
 
 fn made_by_maven() -> [(&'static str, maven::Program); 2] {

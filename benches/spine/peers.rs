@@ -1,0 +1,242 @@
+//! How does the service compare with another LwM2M server under the same load? Eclipse Leshan's
+//! server and the program an operator runs take turns.
+//!
+//! Both get the same devices, one kind of request at a time, with as many in flight. They do not do
+//! the same: the service makes every registration and every value durable before it answers, while
+//! Leshan's server keeps registrations in memory, and values not at all.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use clap::{Parser, value_parser};
+use harness::load::figures::Figures;
+use signalbox::load::{Load, import_lines};
+use signalbox::rest_client::ClientCredentials;
+use tempfile::TempDir;
+use tokio::runtime::Builder;
+
+use crate::load;
+use crate::program::Program;
+use crate::service::{CACHE_MIB, OPERATOR, PROGRAM, Service};
+
+/// Where `cargo xtask bench peers` puts Leshan's server.
+const LESHAN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/interop/leshan-server");
+
+/// The timeout of an import.
+const IMPORT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What is measured after the first registrations: its name, and the scenario of the load.
+const OPERATIONS: [(&str, &[&str]); 4] = [
+    ("register again", &["mixed", "--shares", "register=1"]),
+    ("update", &["update"]),
+    ("Send", &["send"]),
+    ("read over the REST API", &["actions"]),
+];
+
+/// Measures the service and Leshan's server in turns
+#[derive(Parser)]
+#[command(name = "cargo xtask bench peers")]
+struct Options {
+    /// Number of devices
+    #[arg(long, default_value_t = 5_000, value_parser = value_parser!(u32).range(1..))]
+    devices: u32,
+    /// Requests in flight
+    #[arg(long, default_value_t = 64, value_parser = value_parser!(u32).range(1..))]
+    window: u32,
+    /// Duration of each measurement, in seconds
+    #[arg(long, default_value_t = 5, value_parser = value_parser!(u64).range(1..))]
+    seconds: u64,
+    /// Measured rounds of each request; one more warms up
+    #[arg(long, default_value_t = 3, value_parser = value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Program to measure instead of the one of this tree
+    #[arg(long, default_value = PROGRAM)]
+    program: PathBuf,
+}
+
+/// Measures every kind of request and prints the table.
+pub(crate) fn run(words: &[&str]) {
+    let options = Options::parse_from([&["cargo xtask bench peers"], words].concat());
+    let (devices, window, rounds) = (options.devices, options.window, options.rounds);
+    println!("## {devices} devices, {window} requests in flight; medians of {rounds} rounds\n");
+    println!(
+        "| request | server | per second | p50, ms | p99, ms | processor, µs per request | \
+         memory, MiB |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    let mut peers = [Peer::signalbox(&options), Peer::leshan()];
+    for peer in &mut peers {
+        let mut figures = RequestFigures::default();
+        let before_s = peer.processor_s();
+        let mut load = load::begin(peer.coap, devices, "register", &["--window", "64"]);
+        figures.measure(peer, &mut load, before_s);
+        figures.show("register", peer);
+    }
+    for (name, scenario) in OPERATIONS {
+        compare(name, scenario, &mut peers, &options);
+    }
+    for peer in peers {
+        peer.stop();
+    }
+}
+
+/// Measures one kind of request, the servers in turns.
+fn compare(name: &str, scenario: &[&str], peers: &mut [Peer; 2], options: &Options) {
+    let (window, time) = (options.window.to_string(), format!("{}s", options.seconds));
+    let [scenario, more @ ..] = scenario else {
+        return;
+    };
+    let mut measured = Vec::new();
+    for (index, peer) in peers.iter().enumerate() {
+        let needs_api = *scenario == "actions";
+        if needs_api && peer.api.is_empty() {
+            continue;
+        }
+        let api = peer.api.iter().map(String::as_str).filter(|_| needs_api);
+        let words = ["--window", &window, "--duration", &time].into_iter();
+        let words: Vec<&str> = words.chain(more.iter().copied()).chain(api).collect();
+        let load = load::begin(peer.coap, options.devices, scenario, &words);
+        measured.push((index, load, RequestFigures::default()));
+    }
+    for round in 0..=options.rounds {
+        for (index, load, figures) in &mut measured {
+            let peer = &peers[*index];
+            match round {
+                0 => drop(load.measure().expect("the load can be applied")),
+                _ => figures.measure(peer, load, peer.processor_s()),
+            }
+        }
+    }
+    for (index, _, figures) in &measured {
+        figures.show(name, &peers[*index]);
+    }
+}
+
+/// A measured server.
+struct Peer {
+    name: &'static str,
+    coap: SocketAddr,
+    /// Options of the load to call its API, if it has one.
+    api: Vec<String>,
+    process: PeerProcess,
+}
+
+enum PeerProcess {
+    Signalbox(Box<Service>, TempDir),
+    Leshan(Program),
+}
+
+impl Peer {
+    /// The service, which knows the devices.
+    fn signalbox(options: &Options) -> Self {
+        let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"));
+        let data = data.expect("the build's directory takes another");
+        let mut service = Service::start(&options.program, data.path(), CACHE_MIB, &[]);
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let token = runtime.expect("a runtime can be had").block_on(async {
+            service.ready().await;
+            let mut api = service.api(ClientCredentials::Bearer(OPERATOR.to_owned()));
+            let made = api.ensure_customer("peers", "Peers").await;
+            made.expect("the operator may make a customer");
+            let key = api.create_key("peers", "bench").await;
+            let key = key.expect("the operator may make an API client");
+            let token = api.authorize(&key).await.expect("the key is valid").token;
+            let pattern = "{:019}".parse().expect("a pattern");
+            let network = "127.64.0.0/10".parse().expect("a network");
+            let lines = import_lines(&pattern, network, 0..options.devices);
+            let answer = api.import(lines, IMPORT_TIMEOUT).await;
+            answer.expect("all are imported");
+            token
+        });
+        let api = ["--api".into(), format!("http://{}", service.http)];
+        Self {
+            name: "signalbox",
+            coap: service.coap(),
+            api: [&api[..], &["--token".into(), token]].concat(),
+            process: PeerProcess::Signalbox(Box::new(service), data),
+        }
+    }
+
+    /// Leshan's server, which accepts any device.
+    fn leshan() -> Self {
+        let mut command = Command::new("java");
+        // Each datagram would be a line of its log.
+        command.arg("-Dorg.slf4j.simpleLogger.defaultLogLevel=error");
+        command.args([
+            "-cp",
+            &format!("{LESHAN}/classes:{LESHAN}/lib/*"),
+            "PeerServer",
+        ]);
+        let mut program = Program::start(&mut command);
+        let listening = |line: &str| line.strip_prefix("listening coap=")?.parse().ok();
+        Self {
+            name: "Leshan",
+            coap: program.wait_for("where devices reach it", listening),
+            api: Vec::new(),
+            process: PeerProcess::Leshan(program),
+        }
+    }
+
+    fn processor_s(&self) -> f64 {
+        match &self.process {
+            PeerProcess::Signalbox(service, _) => service.processor_s(),
+            PeerProcess::Leshan(program) => crate::kernel::processor_s(program.pid()),
+        }
+    }
+
+    fn resident_mib(&self) -> f64 {
+        match &self.process {
+            PeerProcess::Signalbox(service, _) => service.resident_mib(),
+            PeerProcess::Leshan(program) => {
+                crate::kernel::resident_bytes(program.pid()) as f64 / 1_048_576.0
+            }
+        }
+    }
+
+    fn stop(self) {
+        match self.process {
+            PeerProcess::Signalbox(service, _data) => drop(service.stop()),
+            PeerProcess::Leshan(mut program) => program.kill(),
+        }
+    }
+}
+
+/// The figures of one kind of request at one server.
+#[derive(Default)]
+struct RequestFigures {
+    rate: Figures,
+    p50_ms: Figures,
+    p99_ms: Figures,
+    processor_us: Figures,
+    resident_mib: Figures,
+}
+
+impl RequestFigures {
+    fn measure(&mut self, peer: &Peer, load: &mut Load, before_s: f64) {
+        let report = load.measure().expect("the load can be applied");
+        let spent_s = peer.processor_s() - before_s;
+        let tally = &report.measurement.tally;
+        assert_eq!(tally.failed(), 0, "{}: {:?}", peer.name, tally.failures);
+        let latency_ms = |percent| tally.latencies.percentile_ns(percent) as f64 / 1e6;
+        self.rate.push(report.measurement.rate());
+        self.p50_ms.push(latency_ms(50.0));
+        self.p99_ms.push(latency_ms(99.0));
+        self.processor_us
+            .push(spent_s * 1e6 / tally.answered as f64);
+        self.resident_mib.push(peer.resident_mib());
+    }
+
+    fn show(&self, request: &str, peer: &Peer) {
+        println!(
+            "| {request} | {} | {} | {} | {} | {} | {} |",
+            peer.name,
+            self.rate.shown(0),
+            self.p50_ms.shown(2),
+            self.p99_ms.shown(2),
+            self.processor_us.shown(0),
+            self.resident_mib.shown(0),
+        );
+    }
+}
