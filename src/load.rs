@@ -53,17 +53,10 @@ pub fn run(options: &LoadOptions) -> Result<ExitCode, Box<dyn Error>> {
         eprintln!("signalbox: {note}");
     }
     let interrupts = Interrupts::watch()?;
-    let mut load = Load::with(options, interrupts.clone())?;
-    let mut reports = Vec::new();
-    for _ in 0..options.rounds {
-        let report = load.measure()?;
-        print!("{report}");
-        reports.push(report);
-        if interrupts.is_finishing() {
-            break;
-        }
-    }
+    let mut load = Load::with(options, interrupts)?;
+    let rounds = load.measure_rounds();
     load.close();
+    let reports = rounds?;
     if let Some(path) = &options.report {
         write_report(path, &reports)?;
     }
@@ -232,6 +225,20 @@ impl Load {
         let acknowledged = std::mem::take(&mut report.measurement.tally.acknowledged);
         report.books = self.check(acknowledged);
         Ok(report)
+    }
+
+    /// Runs and prints every round, until an interrupt.
+    fn measure_rounds(&mut self) -> Result<Vec<LoadReport>, Box<dyn Error>> {
+        let mut reports = Vec::new();
+        for _ in 0..self.options.rounds {
+            let report = self.measure()?;
+            print!("{report}");
+            reports.push(report);
+            if self.interrupts.is_finishing() {
+                break;
+            }
+        }
+        Ok(reports)
     }
 
     /// Deletes what the load created for itself.

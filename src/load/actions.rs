@@ -92,7 +92,8 @@ pub(super) fn measure(
         let all = call_all(&round, options, interrupts, watch);
         api.runtime.block_on(LocalSet::new().run_until(all));
         calls = round.calls.take();
-        watch.finish();
+        // The devices go on for the rest of the time.
+        drop(round);
         while !ended(DEVICES_LOOK) {
             interrupts.pass_on(watch);
         }

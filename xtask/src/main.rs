@@ -25,7 +25,8 @@ cargo xtask COMMAND
   fuzz      gives every codec changed inputs for some seconds: `fuzz [--seconds N] [--seed S]`
   ci        formatting, lints, documentation, crates, then every test
   sbom      writes the bill of materials of the service: target/sbom/signalbox.cdx.json, CycloneDX
-  bench     measures, built for release: `bench scale`, fleets up to a million
+  bench     measures, built for release: `bench scale`, fleets up to a million; `bench peers`, the
+            service beside Leshan's server
 ";
 
 fn main() -> ExitCode {

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, TryRecvError};
 
 use super::addressing::{DeviceRange, Network};
 use super::arrivals::{ArrivalPattern, ArrivalSchedule, ArrivalShare};
@@ -59,7 +59,7 @@ pub struct LoadJob<'a> {
     pub work: LoadWork,
     /// Responses within this time are in time; no further request leaves after it.
     pub for_ns: u64,
-    /// Links to the callers of the API. With them, the job lasts until it is told to finish.
+    /// Links to the callers of the API. With them, the job lasts until the callers are gone, too.
     pub callers: Option<CallerLinks<'a>>,
 }
 
@@ -237,8 +237,10 @@ impl LoadWorker {
         let mut busy_at_ns = self.clock.now_ns();
         loop {
             let now_ns = self.clock.now_ns();
-            if let Some(orders) = &mut orders {
-                orders.take(self.first, &mut self.group, now_ns, &mut out);
+            if let Some(open) = &mut orders
+                && open.take(self.first, &mut self.group, now_ns, &mut out) == Callers::Gone
+            {
+                orders = None;
             }
             let is_over = watch.is_finishing() || (orders.is_none() && now_ns >= until_ns);
             if is_over {
@@ -312,6 +314,13 @@ impl LoadWorker {
     }
 }
 
+/// Whether callers may still give orders.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Callers {
+    There,
+    Gone,
+}
+
 /// The orders of the callers, and those that wait for the end of a device's request.
 struct CallerOrders<'a> {
     links: CallerLinks<'a>,
@@ -326,11 +335,22 @@ impl<'a> CallerOrders<'a> {
         }
     }
 
-    fn take(&mut self, first: u32, group: &mut DeviceGroup, now_ns: u64, out: &mut Outbox) {
-        let arrived = self.links.wakes.try_iter();
-        let arrived = arrived.filter_map(|number| number.checked_sub(first));
-        self.waiting.extend(arrived);
+    fn take(
+        &mut self,
+        first: u32,
+        group: &mut DeviceGroup,
+        now_ns: u64,
+        out: &mut Outbox,
+    ) -> Callers {
+        let callers = loop {
+            match self.links.wakes.try_recv() {
+                Ok(number) => self.waiting.extend(number.checked_sub(first)),
+                Err(TryRecvError::Empty) => break Callers::There,
+                Err(TryRecvError::Disconnected) => break Callers::Gone,
+            }
+        };
         self.waiting
             .retain(|member| !group.wake(*member, now_ns, out));
+        callers
     }
 }
