@@ -266,7 +266,8 @@ fn latency_table(page: &mut String, report: &LoadReport) {
         push(page, format_args!("<tr><th>{name}</th><td>{count}</td>"));
         let percentiles = [50.0, 90.0, 99.0, 99.9].map(|at| latencies.percentile_ns(at));
         for ns in percentiles.into_iter().chain([latencies.max_ns()]) {
-            push(page, format_args!("<td>{}</td>", number(ms(ns), 1)));
+            let decimals = if ms(ns) < 100.0 { 1 } else { 0 };
+            push(page, format_args!("<td>{}</td>", number(ms(ns), decimals)));
         }
         page.push_str("</tr>\n");
     }
