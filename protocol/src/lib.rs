@@ -6,3 +6,4 @@
 pub mod base64_text;
 pub mod coap;
 pub mod lwm2m;
+pub mod sms;
