@@ -40,6 +40,7 @@ mod schedules;
 mod secret;
 mod segment;
 mod settings;
+mod sms;
 mod strangers;
 mod tokens;
 mod words;
@@ -57,6 +58,7 @@ use actors::delivery::Deliveries;
 use actors::devices::Devices;
 use actors::jobs::Jobs;
 use engine::delivery::address::policy::AddressPolicy;
+use engine::directory::sms::SmsRules;
 use engine::ids::CustomerId;
 use store::sealed::MasterKey;
 use store::{Backup, Commit, Loss, Reads};
@@ -126,6 +128,10 @@ struct Api {
     changing_destinations: tokio::sync::Mutex<()>,
     /// Held while an object definition is stored, so that the maximum per customer holds.
     changing_definitions: tokio::sync::Mutex<()>,
+    /// Held while the network takes SMS.
+    taking_sms: tokio::sync::Mutex<()>,
+    /// The rules of SMS to devices.
+    sms_rules: SmsRules,
     /// Held while a job is created: its devices are read once for all jobs at a time.
     creating_jobs: tokio::sync::Mutex<()>,
     /// The time, and the randomness for ids.
@@ -197,6 +203,8 @@ impl ApiState {
             policy: config.policy(),
             changing_destinations: tokio::sync::Mutex::default(),
             changing_definitions: tokio::sync::Mutex::default(),
+            taking_sms: tokio::sync::Mutex::default(),
+            sms_rules: config.sms_rules(),
             creating_jobs: tokio::sync::Mutex::default(),
             clock: parts.clock,
             master_key: parts.master_key,

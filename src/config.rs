@@ -20,6 +20,7 @@ use engine::arbiter::ArbiterLimits;
 use engine::arbiter::admission::RateLimits;
 use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::forwarding::DeliveryRules;
+use engine::directory::sms::SmsRules;
 use engine::job::runner::JobLimits;
 use engine::limits::Limits;
 
@@ -276,6 +277,16 @@ settings! {
     /// Delays between delivery attempts of an event, in milliseconds, comma-separated, at most 16;
     /// there is one attempt more than delays.
     delivery_retry_ms: Vec<u32> = "150000,180000,420000,1020000", List, parse::delivery_waits;
+    /// Delays between the attempts to deliver an SMS event, in milliseconds, comma-separated, at
+    /// most 32. An event is given up after them, or when it is as old as their sum.
+    sms_retry_ms: Vec<u32> = "300000,900000,1800000,3600000,7200000,14400000,14400000,14400000,\
+                              14400000,14400000", List, parse::sms_waits;
+    /// Retention of SMS, in days.
+    sms_retention_days: u32 = "14", Number, parse::number(8..=3_650);
+    /// Validity of an SMS to a device without an expiry date, in minutes.
+    sms_validity_min: u32 = "1440", Number, parse::number(1..=10_080);
+    /// Maximum number of SMS to a device without a final status; one more is refused.
+    sms_open_max: u32 = "100", Number, parse::number(1..=10_000);
     /// Timeout of a delivery attempt, in milliseconds.
     delivery_timeout_ms: u32 = "20000", Number, parse::number(1..=600_000);
     /// Maximum number of concurrent deliveries per webhook.
@@ -301,22 +312,13 @@ settings! {
     log_format: LogFormat = "text", Text, LogFormat::parse;
 }
 
-const NOT_YET: &[SettingRow] = &[
-    SettingRow::later(
-        "coaps",
-        "[::]:5684",
-        SettingKind::Text,
-        "UDP address and port for CoAP over DTLS.",
-        |text| parse::address(text).map(drop),
-    ),
-    SettingRow::later(
-        "sms_retry_ms",
-        "300000,900000,1800000,3600000,7200000,14400000",
-        SettingKind::List,
-        "Delays between delivery attempts of an SMS event, in milliseconds.",
-        |text| parse::waits(text).map(drop),
-    ),
-];
+const NOT_YET: &[SettingRow] = &[SettingRow::later(
+    "coaps",
+    "[::]:5684",
+    SettingKind::Text,
+    "UDP address and port for CoAP over DTLS.",
+    |text| parse::address(text).map(drop),
+)];
 
 /// Which store is used.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -448,8 +450,17 @@ impl Config {
                 .copied()
                 .map(i64::from)
                 .collect(),
+            sms_retry_delays_ms: self.sms_retry_ms.iter().copied().map(i64::from).collect(),
             parallel_max: self.delivery_parallel_max as usize,
             backlog_max: self.delivery_backlog_max,
+        }
+    }
+
+    /// The rules of SMS to devices.
+    pub fn sms_rules(&self) -> SmsRules {
+        SmsRules {
+            validity_ms: i64::from(self.sms_validity_min) * 60_000,
+            open_max: self.sms_open_max,
         }
     }
 

@@ -21,6 +21,7 @@ use actors::jobs::{JobParts, Jobs};
 use actors::logging::{Logging, RetentionPeriods};
 use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
+use actors::sms::SmsValidity;
 use actors::socket::{self, Open};
 use actors::web::{self, Drain, Listening, Web};
 use engine::rules::{EndpointTrust, Rules, TransmissionRules};
@@ -171,6 +172,7 @@ impl Service {
             store.running_jobs().await?,
             store.schedules().await?,
         );
+        SmsValidity::new(clock.clone(), store.clone(), store.clone()).start();
         let operator_token_path = operator.path.clone();
         let commits: Arc<dyn Commit> = store.clone();
         let parts = api::ApiParts {
@@ -471,6 +473,7 @@ pub(crate) fn retention_periods(config: &Config) -> RetentionPeriods {
         entries_ms: days(config.log_retention_days),
         events_ms: days(config.history_retention_days),
         dead_letters_ms: days(config.dead_letter_retention_days),
+        sms_ms: days(config.sms_retention_days),
         answers_ms: i64::from(config.idempotency_retention_h) * 3_600_000,
     }
 }

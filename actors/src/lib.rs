@@ -16,6 +16,7 @@ mod meters;
 pub mod policy;
 pub mod registry;
 mod reply;
+pub mod sms;
 pub mod socket;
 mod step_events;
 pub mod web;

@@ -52,6 +52,8 @@ pub struct RetentionPeriods {
     pub events_ms: i64,
     /// Dead letters, in milliseconds.
     pub dead_letters_ms: i64,
+    /// SMS, in milliseconds.
+    pub sms_ms: i64,
     /// Answers to calls with an `Idempotency-Key`, in milliseconds.
     pub answers_ms: i64,
 }
@@ -236,6 +238,7 @@ fn retention(kept_for: &RetentionPeriods, now: Timestamp) -> Retention {
         tokens_before: now,
         idempotency_before: now.plus_ms(-kept_for.answers_ms),
         dead_letters_before: now.plus_ms(-kept_for.dead_letters_ms),
+        sms_before: now.plus_ms(-kept_for.sms_ms),
     }
 }
 
@@ -260,6 +263,7 @@ mod tests {
             dead_letters_ms: 4_000,
             answers_ms: 50_000,
             jobs_ms: 600_000,
+            sms_ms: 7_000_000,
         };
         let now = Timestamp::from_ms(1 << 40);
         let retention = retention(&kept_for, now);
@@ -268,6 +272,7 @@ mod tests {
         assert_eq!(retention.events_before, now.plus_ms(-300));
         assert_eq!(retention.dead_letters_before, now.plus_ms(-4_000));
         assert_eq!(retention.jobs_before, now.plus_ms(-600_000));
+        assert_eq!(retention.sms_before, now.plus_ms(-7_000_000));
         assert_eq!(retention.tokens_before, now);
         assert_eq!(retention.idempotency_before, now.plus_ms(-50_000));
     }

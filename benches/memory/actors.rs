@@ -34,6 +34,7 @@ pub(crate) async fn run(devices: u32) {
         entries_ms: LOG_RETENTION_MS,
         events_ms: ACTION_RETENTION_MS,
         dead_letters_ms: ACTION_RETENTION_MS,
+        sms_ms: ACTION_RETENTION_MS,
         answers_ms: ACTION_RETENTION_MS,
     };
     let logging = Logging::new(clock.clone(), made.clone(), made.clone(), retention).start();

@@ -44,6 +44,7 @@ impl ApiLessService {
             entries_ms: LOG_RETENTION_MS,
             events_ms: ACTION_RETENTION_MS,
             dead_letters_ms: ACTION_RETENTION_MS,
+            sms_ms: ACTION_RETENTION_MS,
             answers_ms: ACTION_RETENTION_MS,
         };
         let (clock, store) = (shelf.clock.clone(), shelf.store.clone());

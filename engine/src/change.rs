@@ -17,12 +17,13 @@ use crate::event::Event;
 use crate::idempotency::{IdempotencyKey, IdempotencyRecord, IdentifiedDevice};
 use crate::ids::{
     ActionId, ClientId, CustomerId, DestinationId, DeviceKey, Endpoint, Iccid, Imsi, JobId, Msisdn,
-    ScheduleId, Shard,
+    ScheduleId, Shard, SmsId,
 };
 use crate::job::{Job, JobDevice};
 use crate::profile::Profile;
 use crate::schedule::{Schedule, ScheduleContents};
 use crate::setting::Setting;
+use crate::sms::{PartsKey, Sms, SmsState};
 
 /// All changes of one step.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -81,6 +82,17 @@ pub enum Expect {
     JobRunning(JobId),
     /// The schedule is exactly this.
     Schedule(Box<Schedule>),
+    /// No SMS and no part of one has the id.
+    SmsIdFree(SmsId),
+    /// The SMS is exactly this.
+    Sms(Box<Sms>),
+    /// This SMS is the last one with these parts.
+    SmsOfParts {
+        /// What the parts have in common.
+        parts: PartsKey,
+        /// The SMS, if there was one.
+        is: Option<SmsId>,
+    },
     /// There is no idempotency record under the key, for a device or for the whole call.
     IdempotencyKeyUnused {
         /// The key of the call.
@@ -190,9 +202,9 @@ pub enum Change {
         /// The profile from now on.
         profile: Box<Profile>,
     },
-    /// Removes a device with the names it has at that time, its record and its last known values,
-    /// and hides its history. Its log entries stay, and so do its final action requests; one that
-    /// is not final is removed, because no machine will end it.
+    /// Removes a device with the names it has at that time, its record, its last known values and
+    /// its SMS, and hides its history. Its log entries stay, and so do its final action requests;
+    /// one that is not final is removed, because no machine will end it.
     RemoveDevice(DeviceKey),
     /// Puts the record of a device's actor.
     PutRecord {
@@ -247,6 +259,13 @@ pub enum Change {
         part: u32,
         /// Its devices.
         devices: Box<[JobDevice]>,
+    },
+    /// Puts an SMS; `was` is its previous state, if it existed.
+    PutSms {
+        /// Its previous state.
+        was: Option<SmsState>,
+        /// The SMS from now on.
+        sms: Box<Sms>,
     },
     /// Removes a job with its request and its devices. The requests it created stay.
     RemoveJob(JobId),

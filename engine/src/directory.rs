@@ -13,6 +13,7 @@ pub mod job;
 pub mod psk;
 pub mod schedule;
 pub mod setting;
+pub mod sms;
 
 use crate::change::{Batch, Change, Expect, UniqueName};
 use crate::moment::Moment;

@@ -10,6 +10,7 @@ use crate::admin_log::entry::{Category, Entry};
 use crate::device::identity::Identity;
 use crate::ids::{ActionId, CustomerId, DeviceId, DeviceKey, EntryId, EventId, Iccid, Imsi};
 use crate::moment::{Moment, Timestamp};
+use crate::sms::{ReceivedSms, SmsReport};
 use crate::topic::Topic;
 
 /// One event of a device.
@@ -84,6 +85,10 @@ pub enum EventContent {
     Error(Box<ErrorReport>),
     /// A request of a caller is final.
     ActionResult(Box<ActionResult>),
+    /// The device sent an SMS, or a part of one.
+    SmsReceived(Box<ReceivedSms>),
+    /// The status of an SMS to the device is final.
+    SmsReport(Box<SmsReport>),
 }
 
 impl EventContent {
@@ -94,6 +99,8 @@ impl EventContent {
             Self::Lifecycle(_) => EventType::Lifecycle,
             Self::Error(_) => EventType::Error,
             Self::ActionResult(_) => EventType::ActionResult,
+            Self::SmsReceived(_) => EventType::SmsReceived,
+            Self::SmsReport(_) => EventType::SmsReport,
         }
     }
 
@@ -101,7 +108,12 @@ impl EventContent {
     pub fn measured_at(&self) -> Option<Timestamp> {
         match self {
             Self::Telemetry(telemetry) => telemetry.measured_at,
-            Self::Data(_) | Self::Lifecycle(_) | Self::Error(_) | Self::ActionResult(_) => None,
+            Self::Data(_)
+            | Self::Lifecycle(_)
+            | Self::Error(_)
+            | Self::ActionResult(_)
+            | Self::SmsReceived(_)
+            | Self::SmsReport(_) => None,
         }
     }
 }
@@ -117,16 +129,30 @@ pub enum EventType {
     Error,
     /// A request of a caller is final.
     ActionResult,
+    /// A device sent an SMS, or a part of one.
+    SmsReceived,
+    /// The status of an SMS to a device is final.
+    SmsReport,
 }
 
 impl EventType {
     /// Every type.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 6] = [
         Self::TelemetryData,
         Self::Lifecycle,
         Self::Error,
         Self::ActionResult,
+        Self::SmsReceived,
+        Self::SmsReport,
     ];
+
+    /// Whether webhooks and plugins receive it. The others go to the SMS forwarder alone.
+    pub fn is_for_integrations(self) -> bool {
+        match self {
+            Self::TelemetryData | Self::Lifecycle | Self::Error | Self::ActionResult => true,
+            Self::SmsReceived | Self::SmsReport => false,
+        }
+    }
 }
 
 /// A log entry of category error, as it is delivered.

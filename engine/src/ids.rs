@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::limits::{PARTITIONS, SHARDS};
-use crate::moment::Timestamp;
+use crate::moment::{Moment, STEPS_PER_MS, Timestamp};
 
 /// Why a text is not an id of a kind.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -289,6 +289,12 @@ impl EventId {
         bytes[..6].copy_from_slice(&ms.to_be_bytes()[2..]);
         Self::from_bytes(bytes)
     }
+
+    /// When the event was made.
+    pub fn made_at(&self) -> Timestamp {
+        let [a, b, c, d, e, f, ..] = *self.as_bytes();
+        Timestamp::from_ms(i64::from_be_bytes([0, 0, a, b, c, d, e, f]))
+    }
 }
 uuid_id! {
     /// Names an action request.
@@ -326,9 +332,78 @@ uuid_id! {
     TraceId
 }
 
+/// Names an SMS, service-wide: an integer, because the SMS events of seed 6 have one. Ids sort by
+/// time. JSON numbers are exact up to 2^53 (RFC 8259 section 6), which is reached in 2089.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct SmsId(u64);
+
+/// Where the milliseconds of an [`SmsId`] begin: 2020-01-01T00:00:00Z.
+const SMS_EPOCH: Timestamp = Timestamp::from_ms(1_577_836_800_000);
+
+/// The steps of a millisecond in an [`SmsId`], as its lower bits.
+const SMS_STEPS: u64 = STEPS_PER_MS as u64;
+
+impl SmsId {
+    /// The greatest id.
+    pub const MAX: u64 = (1 << 53) - 1;
+
+    /// A new id. Another SMS may have it: whoever stores it expects that it is free.
+    pub fn new(m: &Moment) -> Self {
+        let first = Self::first_at(m.now());
+        Self((first.0 + u64::from(m.step())).min(Self::MAX))
+    }
+
+    /// Parses an id.
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = text.parse().ok().filter(|_| is_digits)?;
+        Self::from_number(number)
+    }
+
+    /// The id with this number.
+    pub fn from_number(number: u64) -> Option<Self> {
+        (number <= Self::MAX).then_some(Self(number))
+    }
+
+    /// The least id that an SMS of this time may have.
+    pub fn first_at(at: Timestamp) -> Self {
+        let ms = u64::try_from(at.since_ms(SMS_EPOCH)).unwrap_or_default();
+        Self(ms.saturating_mul(SMS_STEPS).min(Self::MAX))
+    }
+
+    /// The number.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for SmsId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ids_of_sms_sort_by_time_and_are_exact_json_numbers() {
+        let at = |ms: i64| Timestamp::from_ms(1_795_521_600_000 + ms);
+        let id = |ms, step| SmsId::new(&Moment::new(at(ms), 7).at_step(step));
+        assert!(id(0, 17) < id(0, 18) && id(0, STEPS_PER_MS) < id(1, 0));
+        assert_eq!(SmsId::first_at(at(1)), id(1, 0));
+        let in_2088 = SmsId::first_at(Timestamp::from_ms(3_723_926_400_000));
+        assert!(in_2088.number() < SmsId::MAX);
+        assert_eq!(SmsId::parse(&in_2088.to_string()), Some(in_2088));
+        for text in ["", "-1", "+1", "1.0", "x", "9007199254740992"] {
+            assert_eq!(SmsId::parse(text), None, "{text}");
+        }
+        assert_eq!(
+            SmsId::parse("9007199254740991").map(SmsId::number),
+            Some(SmsId::MAX)
+        );
+    }
 
     #[test]
     fn a_device_key_depends_on_customer_and_device_id() {

@@ -39,6 +39,27 @@ pub const JOB_ROUNDS_MAX: u8 = 5;
 
 /// The longest period of a schedule: a leap year.
 pub const SCHEDULE_EVERY_S_MAX: u32 = 366 * 86_400;
+/// How long the first part of an SMS waits for the others to be joined with them: as long as a
+/// network keeps messages of a device that it cannot forward.
+pub const SMS_PARTS_MS: i64 = DAY_MS;
+
+/// The characters of an SMS, or of a part of one, that the network hands in: the text of one
+/// message has at most 160 characters (3GPP TS 23.040 section 9.2.3.24), and 8-bit data is twice
+/// as long in hexadecimal.
+pub const SMS_PART_CHARACTERS_MAX: usize = 280;
+
+/// The characters of the address of an SMS: a number has at most 15 digits, and the field of the
+/// protocols 20 characters (3GPP TS 23.040 section 9.1.2.5).
+pub const SMS_ADDRESS_CHARACTERS_MAX: usize = 20;
+
+/// The latest end of the validity of an SMS to a device, after it was accepted.
+pub const SMS_VALIDITY_MS_MAX: i64 = 7 * DAY_MS;
+
+/// The SMS that the network takes at once: a row each, committed together.
+pub const SMS_TAKEN_MAX: u32 = 100;
+
+/// The SMS whose validity is over that are settled at once.
+pub const SMS_LAPSED_AT_ONCE: u32 = 100;
 
 /// The networks of a customer.
 pub const NETWORKS_MAX: usize = 64;

@@ -66,6 +66,11 @@ impl Timestamp {
         self.utc().format("%Y-%m-%d %H:%M:%S%.3f")
     }
 
+    /// `2026-11-21 12:43:51`: the form of SMS (seed 6).
+    pub fn spaced_s(self) -> impl fmt::Display {
+        self.utc().format("%Y-%m-%d %H:%M:%S")
+    }
+
     fn utc(self) -> DateTime<Utc> {
         // chrono covers 262,000 years; no stored time lies outside.
         DateTime::from_timestamp_millis(self.0).unwrap_or(DateTime::<Utc>::MAX_UTC)
@@ -126,6 +131,11 @@ impl Moment {
         self.now
     }
 
+    /// The position within its millisecond, in steps of 1/4,096.
+    pub fn step(&self) -> u16 {
+        self.step
+    }
+
     /// The next 64 random bits (xoroshiro128+).
     pub fn next_u64(&mut self) -> u64 {
         let [s0, mut s1] = self.state;
@@ -159,10 +169,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_written_in_the_two_forms_of_the_api() {
+    fn times_are_written_in_the_forms_of_the_api() {
         let at = Timestamp::from_ms(1_700_000_000_005);
         assert_eq!(at.iso().to_string(), "2023-11-14T22:13:20.005Z");
         assert_eq!(at.spaced().to_string(), "2023-11-14 22:13:20.005");
+        assert_eq!(at.spaced_s().to_string(), "2023-11-14 22:13:20");
     }
 
     #[test]

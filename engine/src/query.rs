@@ -235,7 +235,9 @@ impl HistoryFilter {
             EventContent::Data(_)
             | EventContent::Lifecycle(_)
             | EventContent::Error(_)
-            | EventContent::ActionResult(_) => false,
+            | EventContent::ActionResult(_)
+            | EventContent::SmsReceived(_)
+            | EventContent::SmsReport(_) => false,
         };
         let is_of = |event_type| event.content.event_type() == event_type;
         self.event_type.is_none_or(is_of) && self.path.is_none_or(has_path)

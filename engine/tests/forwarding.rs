@@ -12,7 +12,7 @@ use engine::event::EventType;
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_oneof, proptest};
 
-use fixture::{DELAYS_MS, ForwardingFixture, paused, refused};
+use fixture::{DELAYS_MS, ForwardingFixture, SMS_DELAYS_MS, paused, refused};
 
 #[test]
 fn events_of_a_device_are_delivered_one_by_one_and_those_of_many_in_parallel() {
@@ -28,6 +28,51 @@ fn events_of_a_device_are_delivered_one_by_one_and_those_of_many_in_parallel() {
     fixture.end_all(&DeliveryOutcome::Delivered);
     assert_eq!(fixture.accepted(), ["1/1", "2/1", "2/2", "1/2", "1/3"]);
     assert_eq!(fixture.state(), DestinationState::Active);
+}
+
+#[test]
+fn an_sms_is_given_up_and_logged_and_the_next_one_is_tried() {
+    let mut fixture = ForwardingFixture::of_sms();
+    fixture.emit_as(1, EventType::SmsReceived);
+    fixture.emit_as(1, EventType::SmsReport);
+    fixture.emit_as(2, EventType::SmsReceived);
+    fixture.end("2/1", DeliveryOutcome::Delivered);
+    fixture.end("1/1", refused());
+    for delay_ms in SMS_DELAYS_MS {
+        assert!(fixture.in_flight().is_empty() && fixture.dead().is_empty());
+        fixture.pass_time(delay_ms);
+        fixture.end("1/1", refused());
+    }
+    assert_eq!(fixture.dead(), ["1/1 after 4"]);
+    assert_eq!(fixture.state(), DestinationState::Active, "it never fails");
+    assert_eq!(fixture.log, ["SmsForwarder[DeliveryFailed]"]);
+    // It is older than all tries take together, so it has one.
+    fixture.end("1/2", refused());
+    assert_eq!(fixture.dead(), ["1/1 after 4", "1/2 after 1"]);
+    assert_eq!(fixture.log.len(), 2);
+    fixture.emit_as(1, EventType::SmsReceived);
+    fixture.end("1/3", DeliveryOutcome::Delivered);
+    assert_eq!(fixture.replay(), Ok(()));
+    fixture.heal();
+    fixture.assert_complete();
+}
+
+#[test]
+fn an_sms_that_waited_has_the_tries_that_are_left_for_its_age() {
+    let mut fixture = ForwardingFixture::of_sms();
+    fixture.emit_as(1, EventType::SmsReceived);
+    fixture.end("1/1", refused());
+    fixture.pass_time(2_000);
+    fixture.emit_as(1, EventType::SmsReceived);
+    fixture.restart_service();
+    fixture.end("1/1", refused());
+    fixture.pass_time(1_000);
+    fixture.end("1/1", refused());
+    assert_eq!(fixture.dead(), ["1/1 after 3"], "its time is over");
+    fixture.end("1/2", refused());
+    fixture.pass_time(300);
+    fixture.end("1/2", DeliveryOutcome::Delivered);
+    assert_eq!(fixture.accepted(), ["1/2"]);
 }
 
 #[test]

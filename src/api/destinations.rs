@@ -1,4 +1,4 @@
-//! What do the handlers of webhooks and of plugins have in common?
+//! What do the handlers of webhooks, plugins and SMS forwarders have in common?
 //!
 //! Changes go to the forwarders; reads go to the store.
 
@@ -177,7 +177,7 @@ pub(super) fn shown<K: DestinationKind>(destination: &Destination) -> Result<K::
 
 /// The destination with its backlog. The state is read last: with an empty backlog, it is the state
 /// after the last delivery.
-async fn followed<K: DestinationKind>(
+pub(super) async fn followed<K: DestinationKind>(
     api: &Api,
     caller: &AuthenticatedCaller,
     id: DestinationId,
@@ -187,7 +187,8 @@ async fn followed<K: DestinationKind>(
     Ok(WithBacklogBody::of(shown::<K>(&found)?, backlog))
 }
 
-async fn removed<K: DestinationKind>(
+/// Removes a destination with its backlog.
+pub(super) async fn removed<K: DestinationKind>(
     api: web::Data<Api>,
     caller: AuthenticatedCaller,
     id: DestinationId,

@@ -16,9 +16,11 @@ use engine::moment::Timestamp;
 use engine::profile::Profile;
 use engine::query::KnownValue;
 use engine::query::devices::ListedDevice;
+use engine::sms::Sms;
 
 use super::action::ActionBody;
 use super::messages::MessageBody;
+use super::sms::SmsBody;
 use super::words::Word;
 
 /// The identity of a device.
@@ -71,6 +73,7 @@ pub(super) struct InspectorBody {
     observations: Vec<ObservationBody>,
     values: Vec<KnownValueBody>,
     recent_messages: Vec<MessageBody>,
+    recent_sms: Vec<SmsBody>,
 }
 
 /// A request that is not final.
@@ -201,6 +204,7 @@ impl InspectorBody {
         snapshot: &Snapshot,
         values: &[KnownValue],
         recent: &[Event],
+        recent_sms: &[Sms],
     ) -> Self {
         Self {
             device: DeviceBody::of(profile),
@@ -221,6 +225,7 @@ impl InspectorBody {
                 .collect(),
             values: values.iter().map(KnownValueBody::of).collect(),
             recent_messages: recent.iter().map(MessageBody::of).collect(),
+            recent_sms: recent_sms.iter().map(SmsBody::of).collect(),
         }
     }
 }

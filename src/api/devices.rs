@@ -28,6 +28,7 @@ use super::idempotency::{self, CreatedResponse, IdempotencyKeyHeader, ResponseKe
 use super::page::{pages, wanted};
 use super::records::settle;
 use super::segment::PathSegment;
+use super::sms;
 use filter::device_filter;
 
 /// Recent messages in the device inspector.
@@ -108,7 +109,8 @@ pub(super) async fn inspect(
         RECENT_MESSAGES,
     );
     let recent = recent.await?;
-    let body = InspectorBody::of(&profile, &snapshot, &values, &recent.events);
+    let recent_sms = sms::recent(&api, &profile).await?;
+    let body = InspectorBody::of(&profile, &snapshot, &values, &recent.events, &recent_sms);
     Ok(HttpResponse::Ok().json(body))
 }
 

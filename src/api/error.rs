@@ -20,6 +20,7 @@ use engine::device::queue::CancelRefusal;
 use engine::device::refusal::SubmitRefusal;
 use engine::directory::DirectoryRefusal;
 use engine::directory::device::MissingIdentifier;
+use engine::directory::sms::SmsRefusal;
 use engine::ids::{ActionId, TraceId};
 use engine::job::runner::JobRefusal;
 use engine::query::LogSearchTooBroad;
@@ -533,6 +534,16 @@ impl From<CancelRefusal> for ApiError {
             CancelRefusal::NotPending | CancelRefusal::NotScheduled => "REQUEST_NOT_SCHEDULED",
         };
         Self::clash(code, refusal)
+    }
+}
+
+impl From<SmsRefusal> for ApiError {
+    fn from(refusal: SmsRefusal) -> Self {
+        let code = match refusal {
+            SmsRefusal::TooManyOpen { .. } => "QUEUE_FULL",
+            SmsRefusal::NotCancellable => "NOT_CANCELLABLE",
+        };
+        Self::conflict(vec![ErrorDetail::new(code, refusal)])
     }
 }
 

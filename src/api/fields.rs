@@ -298,6 +298,13 @@ impl Fields {
 
     /// An optional integer of a range.
     pub(super) fn number(&mut self, name: &str, range: RangeInclusive<u32>) -> Option<u32> {
+        let (start, end) = range.into_inner();
+        let number = self.integer(name, start.into()..=end.into())?;
+        u32::try_from(number).ok()
+    }
+
+    /// An optional integer of a range that may be larger.
+    fn integer(&mut self, name: &str, range: RangeInclusive<u64>) -> Option<u64> {
         let value = self.take(name)?;
         let number = match (&value, self.origin) {
             (Value::Number(number), _) => whole(number),
@@ -312,7 +319,7 @@ impl Fields {
             }
             // An integer beyond 64 bits is out of every range.
             Err(false) => None,
-            Ok(number) => u32::try_from(number)
+            Ok(number) => u64::try_from(number)
                 .ok()
                 .filter(|number| range.contains(number)),
         };
@@ -332,6 +339,20 @@ impl Fields {
     ) -> Option<u32> {
         if self.has(name) {
             return self.number(name, range);
+        }
+        self.faults
+            .push(ErrorDetail::of("REQUIRED", name, "is required"));
+        None
+    }
+
+    /// A required integer of a range that may be larger.
+    pub(super) fn required_integer(
+        &mut self,
+        name: &str,
+        range: RangeInclusive<u64>,
+    ) -> Option<u64> {
+        if self.has(name) {
+            return self.integer(name, range);
         }
         self.faults
             .push(ErrorDetail::of("REQUIRED", name, "is required"));

@@ -131,7 +131,9 @@ impl CauseBody {
             EventContent::Data(_)
             | EventContent::Lifecycle(_)
             | EventContent::Error(_)
-            | EventContent::ActionResult(_) => None,
+            | EventContent::ActionResult(_)
+            | EventContent::SmsReceived(_)
+            | EventContent::SmsReport(_) => None,
         }
     }
 

@@ -12,10 +12,11 @@ use super::actions::described::{coap, lwm2m, udp};
 use super::destinations::{self, dead_letters};
 use super::integrations::{Webhooks, described};
 use super::plugins::Plugins;
+use super::sms::described::{forwarder, network};
 use super::{
     actions, backup, clients, customers, definitions, devices, docs, health, import, integrations,
-    jobs, logs, messages, metrics, networks, openapi, plugins, psk, schedules, settings, strangers,
-    tokens,
+    jobs, logs, messages, metrics, networks, openapi, plugins, psk, schedules, settings, sms,
+    strangers, tokens,
 };
 
 /// One route: method, path, access, description and handler.
@@ -30,7 +31,7 @@ pub(super) struct Route {
 use Access::{Customer, Open, Operator};
 use Scope::{
     ActionsRead, ActionsWrite, DevicesRead, DevicesWrite, IntegrationsRead, IntegrationsWrite,
-    LogsRead, PluginsRead, PluginsWrite, SettingsRead, SettingsWrite,
+    LogsRead, PluginsRead, PluginsWrite, SettingsRead, SettingsWrite, SmsRead, SmsWrite,
 };
 
 macro_rules! routes {
@@ -204,6 +205,38 @@ routes! {
         Customer(PluginsWrite) => plugins::install, plugins::described::install;
     GET "/management-api/v1/partners/{partner}/plugins"
         Customer(PluginsRead) => plugins::list_of_partner, plugins::described::list_of_partner;
+    // SMS (seed 4.11, 6).
+    GET "/management-api/v1/sms/forwarder"
+        Customer(SmsRead) => sms::forwarder::show, forwarder::show;
+    PUT "/management-api/v1/sms/forwarder"
+        Customer(SmsWrite) => sms::forwarder::put, forwarder::put;
+    DELETE "/management-api/v1/sms/forwarder"
+        Customer(SmsWrite) => sms::forwarder::delete, forwarder::delete;
+    POST "/management-api/v1/sms/forwarder/test"
+        Customer(SmsWrite) => sms::forwarder::test, forwarder::test;
+    GET "/management-api/v1/sms/forwarder/deadletters"
+        Customer(SmsRead) => sms::forwarder::letters, forwarder::letters;
+    DELETE "/management-api/v1/sms/forwarder/deadletters"
+        Customer(SmsWrite) => sms::forwarder::discard_all, forwarder::discard_all;
+    POST "/management-api/v1/sms/forwarder/deadletters/replay"
+        Customer(SmsWrite) => sms::forwarder::replay, forwarder::replay;
+    DELETE "/management-api/v1/sms/forwarder/deadletters/{event}"
+        Customer(SmsWrite) => sms::forwarder::discard, forwarder::discard;
+    POST "/management-api/v1/sims/{iccid}/sms"
+        Customer(SmsWrite) => sms::create, sms::described::create;
+    GET "/management-api/v1/sims/{iccid}/sms"
+        Customer(SmsRead) => sms::list, sms::described::list;
+    GET "/management-api/v1/sims/{iccid}/sms/{sms}"
+        Customer(SmsRead) => sms::show, sms::described::show;
+    DELETE "/management-api/v1/sims/{iccid}/sms/{sms}"
+        Customer(SmsWrite) => sms::cancel, sms::described::cancel;
+    // The network side of SMS.
+    POST "/operator-api/v1/network/sms/mo"
+        Operator => sms::network::receive, network::receive;
+    POST "/operator-api/v1/network/sms/dlr"
+        Operator => sms::network::report, network::report;
+    POST "/operator-api/v1/network/sms/mt"
+        Operator => sms::network::take, network::take;
     // Settings (seed 4.1).
     GET "/management-api/v1/settings/{platform}"
         Customer(SettingsRead) => settings::list, settings::described::list;

@@ -9,7 +9,8 @@ use actix_web::{FromRequest, HttpRequest, web};
 use engine::Version;
 use engine::delivery::partner::Partner;
 use engine::ids::{
-    ActionId, ClientId, CustomerId, DeviceId, EntryId, EventId, JobId, ScheduleId, SecretId,
+    ActionId, ClientId, CustomerId, DeviceId, EntryId, EventId, Iccid, JobId, ScheduleId, SecretId,
+    SmsId,
 };
 use engine::setting::SettingName;
 
@@ -58,7 +59,7 @@ macro_rules! segments {
 
 segments!(
     ActionId "request", ClientId "client", CustomerId "customer", DeviceId "device",
-    EntryId "entry", EventId "event", JobId "job", ScheduleId "schedule",
+    EntryId "entry", EventId "event", Iccid "iccid", JobId "job", ScheduleId "schedule",
     SecretId "secret", Version "version"
 );
 
@@ -67,6 +68,14 @@ impl Segment for &'static Partner {
 
     fn read(text: &str) -> Option<Self> {
         Partner::find(text)
+    }
+}
+
+impl Segment for SmsId {
+    const NAME: &'static str = "sms";
+
+    fn read(text: &str) -> Option<Self> {
+        Self::parse(text)
     }
 }
 

@@ -11,5 +11,6 @@ mod golden;
 mod integrations;
 mod records;
 mod scripted;
+mod sms;
 mod table;
 mod test_service;

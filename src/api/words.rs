@@ -16,6 +16,7 @@ use engine::query::ActionOrder;
 use engine::route::DeviceOperation;
 use engine::schedule::{ScheduleState, SkipReason};
 use engine::setting::{SettingName, SettingState};
+use engine::sms::{ReportedStatus, SmsStatus};
 
 /// A type with words in the API.
 pub(super) trait Word: Copy + Sized + 'static {
@@ -99,8 +100,25 @@ words!(EventType {
     TelemetryData,
     Lifecycle,
     Error,
-    ActionResult
+    ActionResult,
+    SmsReceived,
+    SmsReport
 } as spelled::event_type);
+words!(ReportedStatus {
+    Buffered = "BUFFERED",
+    Delivered = "DELIVERED",
+    Failed = "FAILED",
+    Expired = "EXPIRED",
+});
+words!(SmsStatus {
+    Pending,
+    InProgress,
+    Buffered,
+    Delivered,
+    Failed,
+    Expired,
+    Canceled
+} as spelled::sms_status);
 words!(DestinationState {
     RolledOut = "ROLLOUT_DONE",
     Active = "INTEGRATION_ACTIVE",

@@ -83,29 +83,34 @@ pub(super) fn switch(text: &str) -> Result<bool, String> {
 /// down would get requests all the time.
 const DELIVERY_WAITS_MAX: usize = 16;
 
+/// The most delays between the attempts to deliver an SMS event: those of a day.
+const SMS_WAITS_MAX: usize = 32;
+
 /// The longest delay between two attempts of a delivery: dead letters are deleted by then.
 const DELIVERY_WAIT_MS_MAX: u32 = 7 * 86_400_000;
 
 /// Delays between the attempts of a delivery; none if the text is empty.
 pub(super) fn delivery_waits(text: &str) -> Result<Vec<u32>, String> {
+    waits_up_to(DELIVERY_WAITS_MAX, text)
+}
+
+/// The delays between attempts to deliver an SMS event.
+pub(super) fn sms_waits(text: &str) -> Result<Vec<u32>, String> {
+    waits_up_to(SMS_WAITS_MAX, text)
+}
+
+fn waits_up_to(max: usize, text: &str) -> Result<Vec<u32>, String> {
     let is_wait = |wait: &u32| *wait <= DELIVERY_WAIT_MS_MAX;
     let wait = |wait: &str| wait.trim().parse().ok().filter(is_wait);
     let waits = text.split(',').filter(|_| !text.trim().is_empty());
     let waits: Option<Vec<u32>> = waits.map(wait).collect();
-    let waits = waits.filter(|waits| waits.len() <= DELIVERY_WAITS_MAX);
+    let waits = waits.filter(|waits| waits.len() <= max);
     waits.ok_or_else(|| {
         format!(
-            "must be at most {DELIVERY_WAITS_MAX} integers from 0 to {DELIVERY_WAIT_MS_MAX}, \
+            "must be at most {max} integers from 0 to {DELIVERY_WAIT_MS_MAX}, \
              separated by commas"
         )
     })
-}
-
-/// Comma-separated milliseconds.
-pub(super) fn waits(text: &str) -> Result<Vec<u64>, String> {
-    let wait = |wait: &str| wait.trim().parse().ok();
-    let waits: Option<_> = text.split(',').map(wait).collect();
-    waits.ok_or_else(|| "must be integers (milliseconds), separated by commas".to_owned())
 }
 
 /// A store that this build supports.

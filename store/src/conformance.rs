@@ -28,6 +28,7 @@ mod restoring;
 pub mod rng;
 pub mod samples;
 pub(crate) mod schedules;
+pub(crate) mod sms;
 mod sweeping;
 mod unique_names;
 mod waiting;
@@ -56,7 +57,7 @@ pub struct TestBed<'a> {
 /// A property that must hold.
 type Law = fn(&TestBed<'_>);
 
-const LAWS: [(&str, Law); 81] = [
+const LAWS: [(&str, Law); 86] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -234,6 +235,17 @@ const LAWS: [(&str, Law); 81] = [
         "the open requests of a job are known",
         schedules::know_the_open_requests_of_a_job,
     ),
+    ("SMS come back and are listed", sms::come_back),
+    (
+        "SMS are listed as their state says",
+        sms::are_listed_as_their_state_says,
+    ),
+    (
+        "SMS change only as a batch expects",
+        sms::change_only_as_expected,
+    ),
+    ("SMS go when they are old", sms::go_when_they_are_old),
+    ("SMS go with their device", sms::go_with_their_device),
     (
         "events are read newest first from any point",
         events::are_read_newest_first_from_any_point,

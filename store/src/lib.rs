@@ -1,10 +1,10 @@
 //! Decisions to disk: what survives a crash, and how it is queried.
 //!
 //! There is a trait for each kind of caller, and each caller holds those it needs: [`Commit`] makes
-//! a batch durable, all of it or nothing; [`DeviceReads`], [`DirectoryReads`], [`DeliveryReads`]
-//! and [`JobReads`] are named queries; [`Maintenance`] keeps the store in order. [`Store`] is all
-//! of them. Keys and bytes exist only inside an engine's folder. An engine decides nothing about
-//! the domain; every engine passes the suite in `conformance`.
+//! a batch durable, all of it or nothing; [`DeviceReads`], [`DirectoryReads`], [`DeliveryReads`],
+//! [`JobReads`] and [`SmsReads`] are named queries; [`Maintenance`] keeps the store in order.
+//! [`Store`] is all of them. Keys and bytes exist only inside an engine's folder. An engine decides
+//! nothing about the domain; every engine passes the suite in `conformance`.
 
 mod backup;
 mod commit;
@@ -18,6 +18,7 @@ mod maintenance;
 mod partition_notifier;
 pub mod sealed;
 mod sled;
+mod sms;
 
 pub use crate::backup::{Backup, BackupRefused, BackupStream};
 pub use crate::commit::{Commit, CommitError, Pressure, Receipt};
@@ -31,6 +32,7 @@ pub use crate::sled::{
     BackupFault, CheckReport, Finding, OfflineStore, OpenError, Options, Problem, RestoreError,
     SledStore,
 };
+pub use crate::sms::SmsReads;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -49,9 +51,9 @@ pub struct Unavailable;
 /// are shown to callers (one request, the known names, and every list): they show only what is
 /// durable, because a crash must not undo what was shown. A list is not a snapshot: what changes
 /// while it is read may be missing from it, but is never shown twice.
-pub trait Reads: DeviceReads + DirectoryReads + DeliveryReads + JobReads {}
+pub trait Reads: DeviceReads + DirectoryReads + DeliveryReads + JobReads + SmsReads {}
 
-impl<T: DeviceReads + DirectoryReads + DeliveryReads + JobReads> Reads for T {}
+impl<T: DeviceReads + DirectoryReads + DeliveryReads + JobReads + SmsReads> Reads for T {}
 
 /// What survives. One value serves every thread.
 pub trait Store: Commit + Reads + Maintenance {}

@@ -21,8 +21,8 @@ pub trait Maintenance: Send + Sync {
 /// How much a sweep removed, and whether it stopped at its bound.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct SweepReport {
-    /// Requests, entries, blocks of events, tokens, idempotency records, dead letters, jobs and
-    /// parts of their devices removed.
+    /// Requests, entries, blocks of events, tokens, idempotency records, dead letters, jobs,
+    /// parts of their devices, and SMS removed.
     pub removed: u64,
     /// Whether there is more to remove.
     pub more: bool,
@@ -67,6 +67,8 @@ pub struct Retention {
     pub idempotency_before: Timestamp,
     /// Dead letters of before this are removed.
     pub dead_letters_before: Timestamp,
+    /// SMS of before this are removed.
+    pub sms_before: Timestamp,
 }
 
 impl Retention {
@@ -79,6 +81,7 @@ impl Retention {
         tokens_before: BEGINNING,
         idempotency_before: BEGINNING,
         dead_letters_before: BEGINNING,
+        sms_before: BEGINNING,
     };
 }
 

@@ -43,6 +43,7 @@ mod plan;
 mod readers;
 mod record;
 mod reserve_file;
+mod sms;
 mod sweep;
 #[cfg(test)]
 mod tests;

@@ -43,6 +43,12 @@ const OBJECT: &str = include_str!("../../protocol/tests/definitions/heat_meter.x
 /// In a body, the name of the caller: ids of devices are unique service-wide.
 const UNIQUE: &str = "of-caller";
 
+/// The number of the device of the owner.
+const MSISDN: &str = "882285100000001";
+
+/// In a body, the id of the SMS of the owner.
+const SMS: &str = "the-sms";
+
 /// The lifetime of tokens that expire within the test, in seconds.
 const SHORT_LIVED: (&str, &str) = ("SIGNALBOX_TOKEN_LIFETIME_S", "1");
 
@@ -184,6 +190,17 @@ fn table() -> Vec<Entry> {
         found("replayPluginDeadLetters", 202),
         found("discardPluginDeadLetter", 404),
         found("discardPluginDeadLetters", 204),
+        of("setSmsForwarder", 200).json(json!({ "url": "https://signalbox.invalid/sms/" })),
+        of("getSmsForwarder", 200),
+        of("testSmsForwarder", 200),
+        of("listSmsDeadLetters", 200),
+        of("replaySmsDeadLetters", 202),
+        of("discardSmsDeadLetter", 404),
+        of("discardSmsDeadLetters", 204),
+        found("sendSms", 201).json(json!({ "source_address": "1234", "payload": "open" })),
+        found("listSms", 200),
+        found("getSms", 200),
+        found("cancelSms", 204),
         of("listSettings", 200),
         of("getSetting", 200),
         of("changeSetting", 200).json(json!({ "state": "ENABLED" })),
@@ -203,6 +220,11 @@ fn table() -> Vec<Entry> {
         found("deleteSchedule", 204),
         found("deleteWebhook", 204),
         found("uninstallPlugin", 204),
+        of("deleteSmsForwarder", 204),
+        of("receiveSms", 202).json(received_sms()),
+        of("takeSms", 200).json(json!({})),
+        // It is cancelled, and so the report changes nothing.
+        of("reportSms", 202).json(json!({ "id": SMS, "status": "DELIVERED" })),
         found("deleteDevice", 204),
         of("createCustomer", 201).json(json!({ "name": "Initech" })),
         of("listCustomers", 200),
@@ -223,6 +245,17 @@ fn table() -> Vec<Entry> {
 fn schedule() -> Value {
     let request = with(read("/3/0/0"), "filter", json!({ "q": "nobody" }));
     json!({ "every": 86_400, "request": with(request, "protocol", "LWM2M") })
+}
+
+/// A message of the device of the owner.
+fn received_sms() -> Value {
+    json!({
+        "source_address": MSISDN,
+        "dest_address": "1234",
+        "payload": "closed",
+        "dcs": 0,
+        "pid": 0,
+    })
 }
 
 /// An operation without an object in its path.
@@ -371,7 +404,12 @@ impl Owner {
 
     /// Creates an object of each kind.
     fn make_objects(service: &Service, caller: &Caller) -> Vec<(&'static str, String)> {
-        caller.create_device(ID, DEVICE_IP);
+        let body = json!({ "deviceId": ID, "ip": DEVICE_IP, "msisdn": MSISDN });
+        caller.post(&format!("{API}/devices"), &body).expect(201);
+        let body = json!({ "source_address": "1234", "payload": "open" });
+        let sms = caller
+            .post(&format!("{API}/sims/{ID}/sms"), &body)
+            .expect(201);
         let request = caller.create_action(ID, &when_active(read("/3/0/0")));
         let many = format!("{API}/integrate/devices/actions/LWM2M");
         let nobody = with(read("/3/0/0"), "filter", json!({ "q": "nobody" }));
@@ -393,6 +431,9 @@ impl Owner {
         let body = json!({ "serverDomain": "signalbox.invalid", "webhookKey": "7b0cf" });
         let plugins = format!("{API}/partners/gateway/plugins");
         let plugin = text(&caller.post(&plugins, &body).expect(201)["id"]);
+        let body = json!({ "url": "https://signalbox.invalid/sms/" });
+        let put = caller.authorized("PUT", &format!("{API}/sms/forwarder"));
+        put.json(&body).send(service.http).expect(200);
         let put = caller.authorized("PUT", &format!("{API}/lwm2m/objects"));
         let object = put.text("application/xml", OBJECT).send(service.http);
         let object = object.expect(201);
@@ -408,6 +449,8 @@ impl Owner {
             ("{event}", "019a0000-0000-7000-8000-000000000000".to_owned()),
             ("{platform}", "signalbox".to_owned()),
             ("{setting}", "LWM2M_PASSIVE_REPORTING".to_owned()),
+            ("{iccid}", ID.to_owned()),
+            ("{sms}", sms["id"].to_string()),
             ("{object}", object["objectId"].to_string()),
             ("{version}", text(&object["version"])),
         ]
@@ -426,7 +469,13 @@ impl Owner {
             call = call.header("authorization", authorization);
         }
         if let Some((media_type, body)) = &entry.body {
-            call = call.text(media_type, &body.replace(UNIQUE, &caller.replace(' ', "-")));
+            let body = body.replace(UNIQUE, &caller.replace(' ', "-"));
+            let (_, sms) = self
+                .named
+                .iter()
+                .find(|(name, _)| *name == "{sms}")
+                .unwrap();
+            call = call.text(media_type, &body.replace(&format!("\"{SMS}\""), sms));
         }
         call.send(self.caller.address())
     }

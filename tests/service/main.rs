@@ -53,6 +53,7 @@ mod schedules;
 mod sending;
 mod settings;
 mod several_values;
+mod sms;
 mod strangers;
 mod tagging;
 mod test_service;

@@ -267,7 +267,10 @@ impl Census {
                 Protocol::Coap | Protocol::Lwm2m => &mut self.published_plain,
             },
             EventContent::ActionResult(_) => &mut self.results_published,
-            EventContent::Lifecycle(_) | EventContent::Error(_) => return,
+            EventContent::Lifecycle(_)
+            | EventContent::Error(_)
+            | EventContent::SmsReceived(_)
+            | EventContent::SmsReport(_) => return,
         } += 1;
     }
 

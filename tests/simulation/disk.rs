@@ -233,6 +233,9 @@ impl Durable {
                 found.is_some_and(|action| action.status == *is)
             }
             Expect::JobRunning(_) | Expect::Schedule(_) => panic!("no job runs here"),
+            Expect::SmsIdFree(_) | Expect::Sms(_) | Expect::SmsOfParts { .. } => {
+                panic!("no device sends an SMS here")
+            }
             Expect::IdempotencyKeyUnused { .. } => panic!("no caller here names its calls"),
             Expect::Taken(UniqueName::Device(device)) => self.existing(*device).is_ok(),
             Expect::Free(_) | Expect::Taken(_) | Expect::Profile(_) | Expect::Client(_) => {
@@ -303,7 +306,8 @@ impl Durable {
             | Change::RemoveJob(_)
             | Change::PutSchedule(_)
             | Change::PutScheduleContents { .. }
-            | Change::RemoveSchedule { .. } => panic!("no device changes this"),
+            | Change::RemoveSchedule { .. }
+            | Change::PutSms { .. } => panic!("no device changes this"),
         }
         Ok(())
     }
@@ -367,7 +371,9 @@ fn data_of(happening: &EventContent) -> Option<(Protocol, Box<[u8]>)> {
         EventContent::Lifecycle(_)
         | EventContent::Telemetry(_)
         | EventContent::Error(_)
-        | EventContent::ActionResult(_) => None,
+        | EventContent::ActionResult(_)
+        | EventContent::SmsReceived(_)
+        | EventContent::SmsReport(_) => None,
     }
 }
 

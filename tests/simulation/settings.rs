@@ -152,6 +152,7 @@ impl WorldSettings {
             },
             delivery: Arc::new(DeliveryRules {
                 retry_delays_ms: WAITS_MS.into(),
+                sms_retry_delays_ms: WAITS_MS.into(),
                 parallel_max: 64,
                 backlog_max: 100_000,
             }),
@@ -192,6 +193,7 @@ fn delivery(rng: &mut Rng, pace_ms: i64) -> DeliveryRules {
     };
     DeliveryRules {
         retry_delays_ms: waits_ms.into(),
+        sms_retry_delays_ms: waits_ms.into(),
         parallel_max: pick(rng, [2, 8, 64]),
         backlog_max: pick(rng, [10, 30, 100_000]),
     }

@@ -245,6 +245,7 @@ fn run(
             entries_ms: 1 << 40,
             events_ms: 1 << 40,
             dead_letters_ms: 1 << 40,
+            sms_ms: 1 << 40,
             answers_ms: 1 << 40,
         };
         let (commits, store) = doors.clone();
@@ -309,6 +310,7 @@ fn delivering((commits, store): (Arc<FaultyStore>, Arc<SledStore>), clock: Clock
         master_key: Arc::new(MasterKey::from_bytes(&[7; 32])),
         rules: Arc::new(DeliveryRules {
             retry_delays_ms: [50; 4].into(),
+            sms_retry_delays_ms: [50; 4].into(),
             parallel_max: 64,
             backlog_max: 5_000_000,
         }),

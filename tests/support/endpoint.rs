@@ -27,6 +27,8 @@ pub(crate) struct Endpoint {
 /// A request the endpoint received.
 #[derive(Clone, Debug)]
 pub(crate) struct ReceivedPost {
+    /// The method.
+    pub(crate) method: String,
     /// The path with its query.
     pub(crate) path: String,
     /// The headers, names in lower case.
@@ -329,7 +331,8 @@ impl Shared {
 fn read(reader: &mut BufReader<impl Read>) -> Option<ReceivedPost> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
-    let path = line.split(' ').nth(1)?.to_owned();
+    let mut words = line.split(' ').map(str::to_owned);
+    let (method, path) = (words.next()?, words.next()?);
     let mut headers = Vec::new();
     loop {
         let mut line = String::new();
@@ -344,6 +347,7 @@ fn read(reader: &mut BufReader<impl Read>) -> Option<ReceivedPost> {
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     Some(ReceivedPost {
+        method,
         path,
         headers,
         text: String::from_utf8(body).ok()?,

@@ -114,7 +114,12 @@ const PATHS: [(&str, &[&str]); 6] = [
 const DERIVES: [(&str, &[&str]); 4] = [
     (
         "Serialize",
-        &["src/api", "src/api.rs", "engine/src/delivery/body.rs"],
+        &[
+            "src/api",
+            "src/api.rs",
+            "engine/src/delivery/body.rs",
+            "engine/src/delivery/body",
+        ],
     ),
     ("Deserialize", &["src/api", "src/api.rs"]),
     (

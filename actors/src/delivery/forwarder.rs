@@ -98,8 +98,8 @@ impl ForwarderActor {
 
     /// Has the machine take a step, and performs its effects.
     fn take(&mut self, input: Input, ctx: &mut Context<Self>) {
-        if let Input::Delivered(_, DeliveryOutcome::Failed { why, .. }) = &input {
-            debug!(destination = %self.id(), %why, "a delivery attempt failed");
+        if let Input::Delivered(_, DeliveryOutcome::Failed(failure)) = &input {
+            debug!(destination = %self.id(), why = %failure.why, "a delivery attempt failed");
         }
         let mut out = Vec::new();
         self.machine

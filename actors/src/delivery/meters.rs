@@ -91,7 +91,7 @@ impl DeliveryMeters {
         self.seconds.record(begun.since.elapsed().as_secs_f64());
         match delivered {
             DeliveryOutcome::Delivered => self.delivered.increment(1),
-            DeliveryOutcome::Failed { .. } => self.failed.increment(1),
+            DeliveryOutcome::Failed(_) => self.failed.increment(1),
             DeliveryOutcome::Gone => self.gone.increment(1),
         }
     }

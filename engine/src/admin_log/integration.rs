@@ -2,6 +2,7 @@
 
 use super::entry::{Category, Entry, Subject};
 use crate::delivery::destination::{Destination, Target};
+use crate::delivery::forwarding::FailedDelivery;
 use crate::ids::{EntryId, TraceId};
 use crate::moment::Moment;
 
@@ -17,6 +18,7 @@ impl Entry {
         let message = match to.target {
             Target::Webhook(_) => "CloudIntegrator[IntegrationDisabled]",
             Target::Plugin(_) => "CloudIntegrator[PluginDisabled]",
+            Target::SmsForwarder(_) => "SmsForwarder[DeliveryFailed]",
         };
         Self::of_integration(m, to, Category::Error, message, description)
     }
@@ -63,6 +65,20 @@ impl Entry {
         Self::of_integration(m, to, Category::Error, message, description)
     }
 
+    /// All attempts to deliver an SMS or a delivery report failed; the following ones are tried.
+    pub fn sms_not_delivered(m: &mut Moment, to: &Destination, failure: &FailedDelivery) -> Self {
+        let description = format!(
+            "The SMS forwarder ({}) has given up an event of the device: all attempts to deliver \
+             it failed (last attempt: {}). It is a dead letter; replay it to deliver it.",
+            to.id, failure.why
+        );
+        let message = "SmsForwarder[DeliveryFailed]";
+        Self {
+            about: failure.about.as_deref().cloned(),
+            ..Self::of_integration(m, to, Category::Error, message, description)
+        }
+    }
+
     fn of_integration(
         m: &mut Moment,
         to: &Destination,
@@ -89,6 +105,7 @@ fn kind_of(to: &Destination) -> &'static str {
     match to.target {
         Target::Webhook(_) => "integration",
         Target::Plugin(_) => "plugin",
+        Target::SmsForwarder(_) => "forwarder",
     }
 }
 

@@ -92,6 +92,13 @@ pub fn admit(text: &str, policy: AddressPolicy) -> Result<Url, UrlFault> {
     Ok(url)
 }
 
+/// Parses a URL that is used exactly as it is written.
+pub fn exact(text: &str, policy: AddressPolicy) -> Result<Box<str>, UrlFault> {
+    check_length(text)?;
+    admit(text, policy)?;
+    Ok(text.into())
+}
+
 /// The authority as written; the parser drops an empty user name.
 fn authority_of(text: &str) -> &str {
     let behind = text.split_once("://").map_or("", |(_, behind)| behind);

@@ -4,6 +4,7 @@
 //! Unknown fields are left out. The same event is always the same bytes, so that a repeated
 //! delivery is the same message.
 
+pub mod sms;
 pub mod value;
 pub mod words;
 
@@ -14,6 +15,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
+use self::sms::{ReceivedBody, ReportBody, SmsBody};
 use self::words::{TEST_MESSAGE, lifecycle_sentence, payload_type};
 use crate::action::{Outcome, ResultPayload};
 use crate::delivery::destination::JsonPayload;
@@ -85,6 +87,9 @@ enum ContentVariant {
     },
     Concluded {
         action: ActionResultBody,
+    },
+    Sms {
+        sms: SmsBody,
     },
     Test {
         test: TestBody,
@@ -224,6 +229,12 @@ impl ContentVariant {
             },
             EventContent::ActionResult(conclusion) => Self::Concluded {
                 action: ActionResultBody::of(conclusion),
+            },
+            EventContent::SmsReceived(received) => Self::Sms {
+                sms: SmsBody::Received(ReceivedBody::of(received)),
+            },
+            EventContent::SmsReport(report) => Self::Sms {
+                sms: SmsBody::Report(ReportBody::of(report)),
             },
         }
     }

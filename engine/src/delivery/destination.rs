@@ -5,7 +5,8 @@ use crate::ids::{CustomerId, DestinationId};
 use crate::moment::Timestamp;
 use crate::sealed::Sealed;
 
-/// A system that the events of a customer are delivered to: a cloud integration or a plugin.
+/// A system that the events of a customer are delivered to: a cloud integration, a plugin, or the
+/// endpoint of its SMS forwarder.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Destination {
     /// Its id.
@@ -48,6 +49,8 @@ pub enum Target {
     Webhook(Webhook),
     /// To a partner, by HTTP POST.
     Plugin(Plugin),
+    /// SMS to an endpoint of the customer, by HTTP POST and PATCH (seed 6).
+    SmsForwarder(SmsForwarder),
 }
 
 /// An HTTP endpoint of a customer.
@@ -72,6 +75,15 @@ pub struct Plugin {
     pub server_domain: Box<str>,
     /// The key that the partner gave the customer.
     pub webhook_key: Sealed,
+}
+
+/// An endpoint of the customer that receives its SMS and their delivery reports.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SmsForwarder {
+    /// Its URL, used exactly as it is.
+    pub url: Box<str>,
+    /// The integer id of the customer, which is part of each body.
+    pub organisation: u64,
 }
 
 /// An HTTP header; its value may be a credential.
@@ -119,7 +131,7 @@ impl Target {
     pub fn webhook(&self) -> Option<&Webhook> {
         match self {
             Self::Webhook(webhook) => Some(webhook),
-            Self::Plugin(_) => None,
+            Self::Plugin(_) | Self::SmsForwarder(_) => None,
         }
     }
 
@@ -127,7 +139,15 @@ impl Target {
     pub fn plugin(&self) -> Option<&Plugin> {
         match self {
             Self::Plugin(plugin) => Some(plugin),
-            Self::Webhook(_) => None,
+            Self::Webhook(_) | Self::SmsForwarder(_) => None,
+        }
+    }
+
+    /// The SMS forwarder, if it is one.
+    pub fn sms_forwarder(&self) -> Option<&SmsForwarder> {
+        match self {
+            Self::SmsForwarder(forwarder) => Some(forwarder),
+            Self::Webhook(_) | Self::Plugin(_) => None,
         }
     }
 }
@@ -137,22 +157,31 @@ impl Target {
 pub struct EventTypes(u8);
 
 impl EventTypes {
-    /// The default: all but the results of requests.
+    /// The default of webhooks: all that are for integrations but the results of requests.
     pub fn usual() -> Self {
-        EventType::ALL
+        let all = EventType::ALL
             .into_iter()
-            .filter(|event_type| *event_type != EventType::ActionResult)
-            .collect()
+            .filter(|it| it.is_for_integrations());
+        all.filter(|it| *it != EventType::ActionResult).collect()
     }
 
-    /// Every type.
+    /// Every type that is for integrations.
     pub fn all() -> Self {
-        EventType::ALL.into_iter().collect()
+        let all = EventType::ALL.into_iter();
+        all.filter(|it| it.is_for_integrations()).collect()
+    }
+
+    /// The types that an SMS forwarder receives.
+    pub fn of_sms() -> Self {
+        [EventType::SmsReceived, EventType::SmsReport]
+            .into_iter()
+            .collect()
     }
 
     /// The set of these bits, as [`EventTypes::bits`] gives them; unknown bits are dropped.
     pub fn from_bits(bits: u8) -> Self {
-        Self(bits & Self::all().0)
+        let known: Self = EventType::ALL.into_iter().collect();
+        Self(bits & known.0)
     }
 
     /// The set as bits, to store.
@@ -185,12 +214,14 @@ mod tests {
         let usual = EventTypes::usual();
         for event_type in EventType::ALL {
             let is_result = event_type == EventType::ActionResult;
-            assert_eq!(usual.has(event_type), !is_result);
+            let is_sms = EventTypes::of_sms().has(event_type);
+            assert_eq!(usual.has(event_type), !is_result && !is_sms);
+            assert_eq!(EventTypes::all().has(event_type), !is_sms);
             let only: EventTypes = [event_type].into_iter().collect();
             for other in EventType::ALL {
                 assert_eq!(only.has(other), other == event_type);
             }
         }
-        assert_eq!(EventTypes::from_bits(usual.bits() | 0xf0), usual);
+        assert_eq!(EventTypes::from_bits(usual.bits() | 0xc0), usual);
     }
 }

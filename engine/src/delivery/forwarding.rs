@@ -13,6 +13,9 @@
 //!             v  |
 //!           Active <-- RolledOut: the first event was accepted
 //! ```
+//!
+//! An SMS forwarder never fails: an event whose tries are used up becomes a dead letter, and the
+//! next one is tried.
 
 mod dead_lettering;
 mod device_queues;
@@ -22,7 +25,7 @@ mod reading;
 mod task;
 
 pub(super) use task::ForwarderOutput;
-pub use task::{DeliveryOutcome, ForwarderTask};
+pub use task::{DeliveryOutcome, FailedDelivery, ForwarderTask};
 
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;
@@ -33,7 +36,9 @@ use crate::change::Change;
 use crate::delivery::backlog::{
     DeadLetter, DestinationProgress, PendingRetry, QueuedEvent, Sequence,
 };
-use crate::delivery::destination::{Destination, DestinationAmendment, DestinationState, Replay};
+use crate::delivery::destination::{
+    Destination, DestinationAmendment, DestinationState, Replay, Target,
+};
 use crate::ids::Partition;
 use crate::limits::RETRY_AFTER_MS_MAX;
 use crate::moment::{Moment, Timestamp};
@@ -47,6 +52,9 @@ use progress::Unsaved;
 pub struct DeliveryRules {
     /// The delay after each try but the last; there is one try more than delays.
     pub retry_delays_ms: Box<[i64]>,
+    /// The same for an SMS forwarder. An event is given up when they are used up, or when it is as
+    /// old as their sum.
+    pub sms_retry_delays_ms: Box<[i64]>,
     /// Deliveries to one destination that may be in flight at once.
     pub parallel_max: usize,
     /// Events that may be queued for one destination; beyond it the oldest become dead letters.
@@ -218,9 +226,7 @@ impl Forwarding {
             match delivered {
                 DeliveryOutcome::Delivered => self.succeed(m, &queued),
                 DeliveryOutcome::Gone => self.pass(m.now(), &queued),
-                DeliveryOutcome::Failed { why, pause_ms } => {
-                    self.fail_once(m, queued, (&why, pause_ms), out);
-                }
+                DeliveryOutcome::Failed(failure) => self.fail_once(m, queued, &failure, out),
             }
         }
         self.advance(m, out);
@@ -418,27 +424,45 @@ impl Forwarding {
         &mut self,
         m: &mut Moment,
         queued: QueuedEvent,
-        (why, pause_ms): (&str, i64),
+        failure: &FailedDelivery,
         out: &mut ForwarderOutput,
     ) {
         self.consecutive_failures = self.consecutive_failures.saturating_add(1);
         let tries = self.queues.count_try(queued.sequence);
         if self.is_failed() {
             self.pass(m.now(), &queued);
-            return self.dead_letter(m.now(), queued, tries, why);
+            return self.dead_letter(m.now(), queued, tries, &failure.why);
         }
-        let delay_ms = self
-            .rules
-            .retry_delays_ms
-            .get(usize::from(tries.saturating_sub(1)));
-        match delay_ms.copied() {
+        match self.next_delay_ms(m.now(), &queued, tries) {
             Some(delay_ms) => {
-                let delay_ms = delay_ms.max(pause_ms.min(RETRY_AFTER_MS_MAX));
+                let delay_ms = delay_ms.max(failure.pause_ms.min(RETRY_AFTER_MS_MAX));
                 self.schedule_retry(queued, tries, m.now().plus_ms(delay_ms));
                 self.retry_followers(m.now(), &queued);
             }
-            None => self.fail(m, queued.sequence, why, out),
+            None => match &self.destination.target {
+                Target::Webhook(_) | Target::Plugin(_) => {
+                    self.fail(m, queued.sequence, &failure.why, out);
+                }
+                Target::SmsForwarder(_) => self.give_up(m, queued, (tries, failure), out),
+            },
         }
+    }
+
+    /// The delay before the next try of an event, if it has one. An SMS that waited behind another
+    /// one is not worth a whole round of tries of its own.
+    fn next_delay_ms(&self, now: Timestamp, queued: &QueuedEvent, tries: u8) -> Option<i64> {
+        let delays_ms = match &self.destination.target {
+            Target::Webhook(_) | Target::Plugin(_) => &self.rules.retry_delays_ms,
+            Target::SmsForwarder(_) => {
+                let delays_ms = &self.rules.sms_retry_delays_ms;
+                let age_ms = now.since_ms(queued.event.made_at());
+                if age_ms >= delays_ms.iter().sum() {
+                    return None;
+                }
+                delays_ms
+            }
+        };
+        delays_ms.get(usize::from(tries.saturating_sub(1))).copied()
     }
 
     fn retry_followers(&mut self, now: Timestamp, head: &QueuedEvent) {

@@ -3,7 +3,8 @@
 use crate::customer::Customer;
 use crate::delivery::address::plugin::{ServerDomain, WebhookKey};
 use crate::delivery::destination::{
-    Destination, DestinationState, EventTypes, Header, JsonPayload, Plugin, Replay, Target, Webhook,
+    Destination, DestinationState, EventTypes, Header, JsonPayload, Plugin, Replay, SmsForwarder,
+    Target, Webhook,
 };
 use crate::delivery::partner::Partner;
 use crate::directory::DirectoryRefusal;
@@ -111,6 +112,26 @@ pub fn draft_plugin(
     draft_destination(m, customer, draft)
 }
 
+/// The SMS forwarder as it would be created. A customer has one at most.
+pub fn draft_sms_forwarder(m: &mut Moment, customer: &Customer, url: Box<str>) -> Destination {
+    let target = sms_forwarder_of(customer, url);
+    let draft = (
+        DestinationId::new(m.uuid()),
+        "SMS forwarder".into(),
+        target,
+        EventTypes::of_sms(),
+    );
+    draft_destination(m, &customer.id, draft)
+}
+
+/// The endpoint of a customer's SMS forwarder.
+pub fn sms_forwarder_of(customer: &Customer, url: Box<str>) -> Target {
+    Target::SmsForwarder(SmsForwarder {
+        url,
+        organisation: customer.number,
+    })
+}
+
 /// Whether a customer that has these destinations may have one more webhook.
 pub fn admit_webhook(
     customer: Option<&Customer>,
@@ -157,7 +178,7 @@ impl WebhookAmendments {
                 secret: self.secret.apply(webhook.secret),
                 json: self.json.unwrap_or(webhook.json),
             }),
-            Target::Plugin(plugin) => Target::Plugin(plugin),
+            target @ (Target::Plugin(_) | Target::SmsForwarder(_)) => target,
         };
         Destination {
             name: self.name.unwrap_or(was.name),

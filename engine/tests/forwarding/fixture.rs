@@ -10,34 +10,38 @@ use engine::delivery::backlog::{
 };
 use engine::delivery::command::{DestinationCommand, DestinationReply};
 use engine::delivery::destination::{
-    Destination, DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
+    Destination, DestinationState, EventTypes, JsonPayload, Replay, SmsForwarder, Target, Webhook,
 };
 use engine::delivery::forwarder::{Forwarder, ForwarderEffect, ForwarderInput};
 use engine::delivery::forwarding::{
-    DeliveryOutcome, DeliveryRules, ForwarderTask, Forwarding, NotActive, ReplayUnderWay,
+    DeliveryOutcome, DeliveryRules, FailedDelivery, ForwarderTask, Forwarding, NotActive,
+    ReplayUnderWay,
 };
 use engine::event::EventType;
 use engine::ids::{CustomerId, DestinationId, DeviceId, DeviceKey, EventId, Partition};
 use engine::moment::{Moment, Timestamp};
 
 pub(crate) const DELAYS_MS: [i64; 4] = [150, 180, 420, 1_020];
+pub(crate) const SMS_DELAYS_MS: [i64; 3] = [300, 900, 1_800];
 pub(crate) const PARALLEL_MAX: usize = 8;
 pub(crate) const BACKLOG_MAX: u64 = 100;
 
 const START: Timestamp = Timestamp::from_ms(1_795_000_000_000);
 
 pub(crate) fn refused() -> DeliveryOutcome {
-    DeliveryOutcome::Failed {
-        why: "the endpoint answered 500".into(),
-        pause_ms: 0,
-    }
+    failed("the endpoint answered 500", 0)
 }
 
 pub(crate) fn paused(pause_ms: i64) -> DeliveryOutcome {
-    DeliveryOutcome::Failed {
-        why: "the endpoint answered 429".into(),
+    failed("the endpoint answered 429", pause_ms)
+}
+
+fn failed(why: &str, pause_ms: i64) -> DeliveryOutcome {
+    DeliveryOutcome::Failed(FailedDelivery {
+        why: why.into(),
         pause_ms,
-    }
+        about: None,
+    })
 }
 
 /// The stored state of a destination.
@@ -74,7 +78,21 @@ impl ForwardingFixture {
     }
 
     pub(crate) fn with_types(wants: EventTypes) -> Self {
-        let destination = destination(wants);
+        Self::of(destination(wants))
+    }
+
+    pub(crate) fn of_sms() -> Self {
+        let forwarder = SmsForwarder {
+            url: "https://example.com/sms/".into(),
+            organisation: 1,
+        };
+        Self::of(Destination {
+            target: Target::SmsForwarder(forwarder),
+            ..destination(EventTypes::of_sms())
+        })
+    }
+
+    fn of(destination: Destination) -> Self {
         let stored = StoredState {
             destination: destination.clone(),
             reached: BTreeMap::new(),
@@ -118,7 +136,7 @@ impl ForwardingFixture {
         let queued = QueuedEvent {
             sequence,
             device: key(device),
-            event: EventId::from_bytes(u128::from(self.last).to_be_bytes()),
+            event: event_id(self.now, self.last),
             event_type,
         };
         if self.stored.destination.event_types.has(event_type) {
@@ -319,7 +337,7 @@ impl ForwardingFixture {
             DeliveryOutcome::Gone => {
                 self.done.insert(sequence);
             }
-            DeliveryOutcome::Failed { .. } => {}
+            DeliveryOutcome::Failed(_) => {}
         }
         self.step(ForwarderInput::Delivered(sequence, delivered));
     }
@@ -418,7 +436,8 @@ impl ForwardingFixture {
                 | Change::RemoveJob(_)
                 | Change::PutSchedule(_)
                 | Change::PutScheduleContents { .. }
-                | Change::RemoveSchedule { .. } => panic!("a destination does not change it"),
+                | Change::RemoveSchedule { .. }
+                | Change::PutSms { .. } => panic!("a destination does not change it"),
             }
         }
     }
@@ -466,11 +485,18 @@ fn forwarder(
 ) -> Forwarder<()> {
     let rules = DeliveryRules {
         retry_delays_ms: DELAYS_MS.into(),
+        sms_retry_delays_ms: SMS_DELAYS_MS.into(),
         parallel_max: PARALLEL_MAX,
         backlog_max: BACKLOG_MAX,
     };
     let forwarding = Forwarding::restore(Arc::new(rules), destination, progress, waiting_in);
     Forwarder::new(forwarding)
+}
+
+fn event_id(at: Timestamp, number: u64) -> EventId {
+    let mut bytes = *EventId::first_at(at).as_bytes();
+    bytes[8..].copy_from_slice(&number.to_be_bytes());
+    EventId::from_bytes(bytes)
 }
 
 fn key(device: u16) -> DeviceKey {

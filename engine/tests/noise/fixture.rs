@@ -303,7 +303,10 @@ impl NoiseFixture {
                 self.published += 1;
             }
             // A request may fail after the answer, when its turn comes.
-            EventContent::Error(_) | EventContent::ActionResult(_) => {}
+            EventContent::Error(_)
+            | EventContent::ActionResult(_)
+            | EventContent::SmsReceived(_)
+            | EventContent::SmsReport(_) => {}
         }
         assert_lies_below(event);
     }

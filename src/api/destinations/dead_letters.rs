@@ -12,6 +12,7 @@ use crate::api::Api;
 use crate::api::access::AuthenticatedCaller;
 use crate::api::body::Query;
 use crate::api::error::ApiError;
+use crate::api::fields::Fields;
 use crate::api::page::{cursor, wanted_size};
 use crate::api::records::to_its_end;
 use crate::api::segment::{PathSegment, Segment as _};
@@ -52,13 +53,23 @@ pub(in crate::api) struct DeadLetterBody {
 pub(in crate::api) async fn list<K: DestinationKind>(
     caller: AuthenticatedCaller,
     PathSegment(DestinationSegment { id, .. }): PathSegment<DestinationSegment<K>>,
-    Query(mut fields): Query,
+    Query(fields): Query,
     api: web::Data<Api>,
+) -> Result<HttpResponse, ApiError> {
+    listed::<K>(&api, &caller, id, fields).await
+}
+
+/// Lists the dead letters of a destination.
+pub(in crate::api) async fn listed<K: DestinationKind>(
+    api: &Api,
+    caller: &AuthenticatedCaller,
+    id: DestinationId,
+    mut fields: Fields,
 ) -> Result<HttpResponse, ApiError> {
     let size = wanted_size(&mut fields);
     let after = fields.optional("cursor", cursor);
     fields.finish(Some(()))?;
-    owned::<K>(&api, &caller, id).await?;
+    owned::<K>(api, caller, id).await?;
     // One more than a page, to see whether there is a next page.
     let mut letters = api.store.dead_letters(id, after, size + 1).await?;
     let shown = usize::try_from(size).unwrap_or(usize::MAX);
@@ -81,9 +92,18 @@ pub(in crate::api) async fn replay<K: DestinationKind>(
     PathSegment(DestinationSegment { id, .. }): PathSegment<DestinationSegment<K>>,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
-    owned::<K>(&api, &caller, id).await?;
+    replayed::<K>(&api, &caller, id).await
+}
+
+/// Replays the dead letters of a destination.
+pub(in crate::api) async fn replayed<K: DestinationKind>(
+    api: &Api,
+    caller: &AuthenticatedCaller,
+    id: DestinationId,
+) -> Result<HttpResponse, ApiError> {
+    owned::<K>(api, caller, id).await?;
     api.deliveries.replay(id).await.map_err(unserved::<K>)??;
-    Ok(HttpResponse::Accepted().json(followed::<K>(&api, &caller, id).await?))
+    Ok(HttpResponse::Accepted().json(followed::<K>(api, caller, id).await?))
 }
 
 /// DELETE: deletes a dead letter of a destination.
@@ -93,8 +113,18 @@ pub(in crate::api) async fn discard<K: DestinationKind>(
     PathSegment(event): PathSegment<EventId>,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
-    owned::<K>(&api, &caller, id).await?;
-    let found = found(&api, id, event).await?;
+    discarded::<K>(&api, &caller, id, event).await
+}
+
+/// Deletes a dead letter of a destination.
+pub(in crate::api) async fn discarded<K: DestinationKind>(
+    api: &Api,
+    caller: &AuthenticatedCaller,
+    id: DestinationId,
+    event: EventId,
+) -> Result<HttpResponse, ApiError> {
+    owned::<K>(api, caller, id).await?;
+    let found = found(api, id, event).await?;
     let found = found.ok_or_else(|| ApiError::unknown(EventId::NAME))?;
     let discarded = api.deliveries.discard(id, [found].into()).await;
     discarded.map_err(unserved::<K>)??;
@@ -107,8 +137,17 @@ pub(in crate::api) async fn discard_all<K: DestinationKind>(
     PathSegment(DestinationSegment { id, .. }): PathSegment<DestinationSegment<K>>,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
+    all_discarded::<K>(api, caller, id).await
+}
+
+/// Deletes all dead letters of a destination.
+pub(in crate::api) async fn all_discarded<K: DestinationKind>(
+    api: web::Data<Api>,
+    caller: AuthenticatedCaller,
+    id: DestinationId,
+) -> Result<HttpResponse, ApiError> {
     owned::<K>(&api, &caller, id).await?;
-    to_its_end(all_discarded::<K>(api, id)).await?;
+    to_its_end(discarded_in_steps::<K>(api, id)).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -129,7 +168,7 @@ async fn found(api: &Api, id: DestinationId, event: EventId) -> Result<Option<Se
 }
 
 /// Deletes step by step; dead letters added meanwhile may stay.
-async fn all_discarded<K: DestinationKind>(
+async fn discarded_in_steps<K: DestinationKind>(
     api: web::Data<Api>,
     id: DestinationId,
 ) -> Result<(), ApiError> {

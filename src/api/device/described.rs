@@ -9,6 +9,7 @@ use engine::limits::{LIFETIME_S_MAX, VALUE_BYTES_MAX};
 use crate::api::action::described::pending;
 use crate::api::messages::described::{message, value};
 use crate::api::openapi::{Schema, names};
+use crate::api::sms::described::sms;
 use crate::api::words::Word;
 
 /// A device without its state.
@@ -66,6 +67,11 @@ pub(in crate::api) fn inspector() -> Schema {
             "recentMessages",
             Schema::list(message()),
             "The last 20 messages, newest first.",
+        )
+        .must(
+            "recentSms",
+            Schema::list(sms()),
+            "The last 20 SMS, newest first.",
         )
         .named("InspectedDevice")
 }

@@ -1,9 +1,9 @@
 //! Which operations manage webhooks and their dead letters? The OpenAPI descriptions.
 
 use engine::delivery::destination::DestinationState;
-use engine::event::EventType;
 use engine::limits::{WEBHOOK_URL_BYTES_MAX, WEBHOOKS_MAX};
 
+use super::request_body::type_words;
 use crate::api::destinations::MASKED;
 use crate::api::destinations::described::{DescribedKind, FAILURE_REASON, TYPE, with_backlog};
 use crate::api::openapi::{ApiOperation, Node, Schema, Tag, names};
@@ -233,12 +233,12 @@ fn headers() -> Schema {
 }
 
 fn requested_types() -> Schema {
-    let event_type = Schema::closed().must("type", Schema::word::<EventType>(), TYPE);
+    let event_type = Schema::closed().must("type", Schema::one_of_words(type_words()), TYPE);
     types_of(event_type.named("WantedEventType"))
 }
 
 fn types_shown() -> Schema {
-    let event_type = Schema::object().must("type", Schema::word::<EventType>(), TYPE);
+    let event_type = Schema::object().must("type", Schema::one_of_words(type_words()), TYPE);
     types_of(event_type.named("EventType"))
 }
 
@@ -253,7 +253,8 @@ fn secret() -> Schema {
     secret.example("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 }
 
-fn tested() -> Schema {
+/// The result of a test event.
+pub(in crate::api) fn tested() -> Schema {
     let status = Schema::whole(100..=599);
     Schema::object()
         .must(

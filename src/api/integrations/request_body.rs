@@ -108,13 +108,23 @@ fn headers(fields: &mut Fields) -> Option<Vec<Plain>> {
 }
 
 fn event_types(fields: &mut Fields) -> Option<EventTypes> {
-    let types = fields.objects("eventTypes", "type", EventType::read)?;
+    let types = fields.objects("eventTypes", "type", |text| {
+        let known = EventType::known(text).filter(|it| it.is_for_integrations());
+        known.ok_or_else(|| format!("must be one of {}", type_words().join(", ")))
+    })?;
     if types.is_empty() {
         let message = "must have at least one item; use DELETE to delete the webhook";
         fields.fault("eventTypes", message);
         return None;
     }
     Some(types.into_iter().collect())
+}
+
+/// The words of the types that a webhook may have.
+pub(super) fn type_words() -> Vec<&'static str> {
+    let types = EventType::ALL.into_iter();
+    let types = types.filter(|it| it.is_for_integrations());
+    types.map(EventType::word).collect()
 }
 
 fn json_payload(fields: &mut Fields) -> Option<JsonPayload> {

@@ -5,12 +5,12 @@ use engine::action::Protocol;
 use crate::api::messages::described::{
     TOPIC_IS, bytes, coming_and_going, conclusion, failure, payload, topic,
 };
-use crate::api::openapi::{Node, Schema, names};
+use crate::api::openapi::{Node, Schema, Tag, names};
 
 /// The version of the envelope.
 const VERSION: &str = "1.0.0";
 
-/// An event that is POSTed to webhooks.
+/// An event that is sent to an endpoint of a customer.
 pub(in crate::api) struct WebhookEvent {
     /// The operation id.
     pub(in crate::api) id: &'static str,
@@ -18,51 +18,77 @@ pub(in crate::api) struct WebhookEvent {
     pub(in crate::api) summary: &'static str,
     /// The description: when it is sent.
     pub(in crate::api) why: &'static str,
+    /// The tag.
+    pub(in crate::api) tag: Tag,
+    /// The method, in lower case.
+    pub(in crate::api) method: &'static str,
+    /// The headers, with their descriptions.
+    pub(in crate::api) headers: Vec<DescribedHeader>,
     /// The body.
     pub(in crate::api) body: Schema,
 }
 
+/// The name of a header, its value, and its description.
+type DescribedHeader = (&'static str, Schema, &'static str);
+
 /// Every event.
 pub(in crate::api) fn all() -> [WebhookEvent; 5] {
     [
-        WebhookEvent {
-            id: "telemetryData",
-            summary: "Device data",
-            why: "LwM2M values, one event per measurement time, or data that a device sent over \
+        posted(
+            "telemetryData",
+            "Device data",
+            "LwM2M values, one event per measurement time, or data that a device sent over \
                   CoAP or UDP, one event per message.",
-            body: telemetry(),
-        },
-        WebhookEvent {
-            id: "lifecycle",
-            summary: "Device lifecycle",
-            why: "A device registered or deregistered, or its registration expired.",
-            body: lifecycle(),
-        },
-        WebhookEvent {
-            id: "error",
-            summary: "Device error",
-            why: "An entry of category `error` about a device was added to the administration \
+            telemetry(),
+        ),
+        posted(
+            "lifecycle",
+            "Device lifecycle",
+            "A device registered or deregistered, or its registration expired.",
+            lifecycle(),
+        ),
+        posted(
+            "error",
+            "Device error",
+            "An entry of category `error` about a device was added to the administration \
                   log.",
-            body: error(),
-        },
-        WebhookEvent {
-            id: "actionResult",
-            summary: "Action result",
-            why: "An action request became final. Only for webhooks with `ACTION_RESULT` in their \
+            error(),
+        ),
+        posted(
+            "actionResult",
+            "Action result",
+            "An action request became final. Only for webhooks with `ACTION_RESULT` in their \
                   `eventTypes`.",
-            body: action_result(),
-        },
-        WebhookEvent {
-            id: "testMessage",
-            summary: "Test event",
-            why: "Sent by `testWebhook`.",
-            body: test_message(),
-        },
+            action_result(),
+        ),
+        posted(
+            "testMessage",
+            "Test event",
+            "Sent by `testWebhook`.",
+            test_message(),
+        ),
     ]
 }
 
+fn posted(
+    id: &'static str,
+    summary: &'static str,
+    why: &'static str,
+    body: Schema,
+) -> WebhookEvent {
+    WebhookEvent {
+        id,
+        summary,
+        why,
+        tag: Tag::Clouds,
+        method: "post",
+        headers: headers().into(),
+        body,
+    }
+}
+
 /// The headers of each event, with their descriptions.
-pub(in crate::api) fn headers() -> [(&'static str, Schema, &'static str); 3] {
+fn headers() -> [DescribedHeader; 3] {
     let time = Schema::text().pattern("^[0-9]+$").example("1795780800");
     let signature = Schema::text().example("v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=");
     [

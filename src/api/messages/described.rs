@@ -10,12 +10,13 @@ use engine::limits::TOPIC_BYTES_MAX;
 use crate::api::action::described::result_data;
 use crate::api::openapi::{ApiOperation, Schema, Tag, names};
 use crate::api::page::described::{cursor, sized};
+use crate::api::sms::described::{received_sms, sms_report};
 use crate::api::words::Word;
 
 /// GET.
 pub(in crate::api) fn list() -> ApiOperation {
-    let text = "Returns the messages of a device, newest first: data, lifecycle events, errors \
-                and action results. Messages are deleted after \
+    let text = "Returns the messages of a device, newest first: data, lifecycle events, errors, \
+                action results and SMS. Messages are deleted after \
                 {{history_retention_days}}. To read the next page, pass `nextCursor` as `cursor` \
                 until a page has none. A page can have fewer than `pageSize` items, or none, \
                 although more follow.";
@@ -82,7 +83,38 @@ pub(in crate::api) fn message() -> Schema {
     let result = happening("ACTION_RESULT", "A final action request.", &received)
         .must("action", conclusion(), "The result of the request.")
         .named("ActionResultMessage");
-    Schema::one_of([telemetry, data, lifecycle, failure, result]).named("Message")
+    let received_sms = happening(
+        "SMS_RECEIVED",
+        "An SMS of the device, or a part of one.",
+        &received,
+    )
+    .must(
+        "sms",
+        received_sms(),
+        "The SMS, as the SMS forwarder sends it.",
+    )
+    .named("SmsReceivedMessage");
+    let report = happening(
+        "SMS_REPORT",
+        "The final status of an SMS to the device.",
+        &received,
+    )
+    .must(
+        "sms",
+        sms_report(),
+        "The report, as the SMS forwarder sends it.",
+    )
+    .named("SmsReportMessage");
+    let all = [
+        telemetry,
+        data,
+        lifecycle,
+        failure,
+        result,
+        received_sms,
+        report,
+    ];
+    Schema::one_of(all).named("Message")
 }
 
 /// The properties of every message.

@@ -12,6 +12,7 @@ use super::schema::Schema;
 use super::shown_settings::ShownSettings;
 use crate::api::integrations::webhook_events;
 use crate::api::routes::Route;
+use crate::api::sms::described::forwarder as forwarded;
 
 /// The OpenAPI version of the document.
 const OPENAPI: &str = "3.1.1";
@@ -61,26 +62,27 @@ pub(in crate::api) fn document(routes: &[Route], platform: &str, settings: &Show
 /// The calls that the service makes to the endpoints of customers.
 fn webhooks(named: &mut Named) -> Node {
     let mut webhooks = Node::object();
-    for event in webhook_events::all() {
-        let node = event.node().with("tags", vec![Tag::Clouds.name()]);
-        let headers = webhook_events::headers().map(|(name, schema, why)| Parameter {
+    for event in webhook_events::all().into_iter().chain(forwarded::events()) {
+        let node = event.node().with("tags", vec![event.tag.name()]);
+        let headers = event.headers.into_iter();
+        let headers = headers.map(|(name, schema, why)| Parameter {
             place: ParameterLocation::Header,
             name,
             need: Presence::Optional,
             schema,
             why: why.to_owned(),
         });
-        let headers: Vec<_> = headers.map(|it| parameter(it, named)).into();
+        let headers: Vec<_> = headers.map(|it| parameter(it, named)).collect();
         let body = Node::object()
             .with("required", true)
             .with("content", content(vec![(JSON, event.body)], named));
         let taken = "Any 2xx acknowledges the event. Any other response causes a retry.";
         let answers = Node::object().with("2XX", Node::object().with("description", taken));
-        let post = node
+        let call = node
             .with("parameters", headers)
             .with("requestBody", body)
             .with("responses", answers);
-        webhooks.set(event.id, Node::object().with("post", post));
+        webhooks.set(event.id, Node::object().with(event.method, call));
     }
     webhooks
 }

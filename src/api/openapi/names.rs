@@ -1,6 +1,6 @@
 //! What are the schemas of names, ids and times? With the same bounds as their parsers.
 
-use engine::ids::{ClientId, CustomerId, DeviceId, Endpoint, Iccid, Imsi, Msisdn};
+use engine::ids::{ClientId, CustomerId, DeviceId, Endpoint, Iccid, Imsi, Msisdn, SmsId};
 use engine::limits::TAGS_MAX;
 use engine::tags::TagText;
 
@@ -96,6 +96,17 @@ pub(in crate::api) fn host_ip() -> Schema {
 pub(in crate::api) fn instant() -> Schema {
     let time = Schema::text().format("date-time");
     time.example("2026-11-24T12:00:00.000Z")
+}
+
+/// The id of an SMS.
+pub(in crate::api) fn sms_id() -> Schema {
+    Schema::whole(0..=SmsId::MAX).example(890_590_445_567_283_u64)
+}
+
+/// A time in UTC, as SMS show it.
+pub(in crate::api) fn sms_time() -> Schema {
+    let time = Schema::text().pattern(r"^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$");
+    time.example("2026-11-24 12:00:00")
 }
 
 /// A time in UTC with milliseconds, as action requests show it.

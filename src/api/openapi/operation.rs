@@ -28,6 +28,10 @@ pub(in crate::api) enum Tag {
     Clouds,
     /// Plugins of partners.
     Plugins,
+    /// SMS.
+    Sms,
+    /// SMS, for the network.
+    Network,
     /// Settings.
     Settings,
     /// Customers and their clients.
@@ -359,7 +363,7 @@ impl ApiOperation {
 
 impl Tag {
     /// Every tag, in the order of a first use.
-    pub(in crate::api) const ALL: [Self; 9] = [
+    pub(in crate::api) const ALL: [Self; 11] = [
         Self::Customers,
         Self::Tokens,
         Self::Devices,
@@ -367,7 +371,9 @@ impl Tag {
         Self::Log,
         Self::Clouds,
         Self::Plugins,
+        Self::Sms,
         Self::Settings,
+        Self::Network,
         Self::Service,
     ];
 
@@ -381,6 +387,8 @@ impl Tag {
             Self::Log => "Administration log",
             Self::Clouds => "Cloud integrations",
             Self::Plugins => "Partner plugins",
+            Self::Sms => "SMS",
+            Self::Network => "Network",
             Self::Settings => "Settings",
             Self::Service => "Service",
         }
@@ -408,6 +416,14 @@ impl Tag {
                 "A plugin forwards every event of your devices to a partner, in the format of \
                  webhook events. Installing it shares the data of all your devices with that \
                  partner."
+            }
+            Self::Sms => {
+                "Send SMS to devices, read the SMS of a SIM, and have SMS of devices and delivery \
+                 reports forwarded to your endpoint."
+            }
+            Self::Network => {
+                "The network side of SMS, with the token of the operator: hand in SMS of devices \
+                 and delivery reports, and take SMS to devices."
             }
             Self::Settings => "Settings and LwM2M object definitions of a customer.",
             Self::Service => "Health, metrics and documentation of the service.",

@@ -3,7 +3,8 @@
 use engine::Version;
 use engine::delivery::partner::{PARTNERS, Partner};
 use engine::ids::{
-    ActionId, ClientId, CustomerId, DeviceId, EntryId, EventId, JobId, ScheduleId, SecretId,
+    ActionId, ClientId, CustomerId, DeviceId, EntryId, EventId, Iccid, JobId, ScheduleId, SecretId,
+    SmsId,
 };
 use engine::setting::SettingName;
 
@@ -98,6 +99,8 @@ fn segment(name: &str, platform: &str) -> (Schema, &'static str) {
         DeviceId::NAME => (names::device_segment(), "The `deviceId` of the device."),
         EntryId::NAME => (Schema::uuid(), "The `id` of the log entry."),
         EventId::NAME => (Schema::uuid(), "The `id` of the event."),
+        Iccid::NAME => (names::iccid(), "The `iccid` of the device."),
+        SmsId::NAME => (names::sms_id(), "The `id` of the SMS."),
         JobId::NAME => (Schema::uuid(), "The `id` of the job."),
         ScheduleId::NAME => (Schema::uuid(), "The `id` of the schedule."),
         SecretId::NAME => (Schema::uuid(), "The `secretId` of the secret."),

@@ -30,6 +30,7 @@ impl ShownSettings {
             ("schedule_every_min_s", config.schedule_every_min_s as usize),
             ("scheduled_max", config.scheduled_max as usize),
             ("schedules_max", config.schedules_max as usize),
+            ("sms_open_max", config.sms_open_max as usize),
             ("udp_payload_base64_max", udp_bytes.div_ceil(3) * 4),
             ("udp_payload_bytes_max", udp_bytes),
             ("waiting_max", config.waiting_max as usize),
@@ -59,6 +60,8 @@ impl ShownSettings {
                 u64::from(config.idempotency_retention_h) * 3_600,
             ),
             ("log_retention_days", days(config.log_retention_days)),
+            ("sms_retention_days", days(config.sms_retention_days)),
+            ("sms_validity_min", u64::from(config.sms_validity_min) * 60),
             ("token_lifetime_s", config.token_lifetime_s.into()),
         ];
         let durations = durations.map(|(name, s)| ShownSetting::new(name, s, duration(s)));

@@ -357,7 +357,7 @@ fn a_sleeping_device_with_a_scheduled_request() {
         observations: vec![observation()],
     };
     let recent = [notified(), came()];
-    let body = InspectorBody::of(&meter(), &snapshot, &[temperature()], &recent);
+    let body = InspectorBody::of(&meter(), &snapshot, &[temperature()], &recent, &[]);
     golden::check("device_inspector_asleep", &body);
 }
 
@@ -374,7 +374,7 @@ fn a_device_without_contact() {
         exchange: None,
         observations: vec![],
     };
-    let body = InspectorBody::of(&meter(), &snapshot, &[], &[]);
+    let body = InspectorBody::of(&meter(), &snapshot, &[], &[], &[]);
     golden::check("device_inspector_unheard", &body);
 }
 

@@ -34,6 +34,27 @@ const GOLDEN: &[(&str, &str, &str, u16)] = &[
     ("plugin_restarted", PLUGIN_RESTART, "post", 200),
     ("plugin_not_restarted", PLUGIN_RESTART, "post", 200),
     ("dead_letters", PLUGIN_DEAD_LETTERS, "get", 200),
+    ("dead_letters", SMS_DEAD_LETTERS, "get", 200),
+    ("sms_forwarder", SMS_FORWARDER, "put", 200),
+    ("sms_forwarder_followed", SMS_FORWARDER, "get", 200),
+    ("sms_submitted", SMS_OF_SIM, "post", 201),
+    ("sms_page", SMS_OF_SIM, "get", 200),
+    ("sms_pending", SMS, "get", 200),
+    ("sms_failed", SMS, "get", 200),
+    ("sms_of_device", SMS, "get", 200),
+    (
+        "sms_received",
+        "/operator-api/v1/network/sms/mo",
+        "post",
+        202,
+    ),
+    (
+        "sms_reported",
+        "/operator-api/v1/network/sms/dlr",
+        "post",
+        202,
+    ),
+    ("sms_taken", "/operator-api/v1/network/sms/mt", "post", 200),
     ("action_accepted", BY_UDP, "post", 202),
     ("action_accepted", BY_COAP, "post", 202),
     ("action_accepted", BY_LWM2M, "post", 202),
@@ -106,6 +127,10 @@ const WEBHOOKS: &str = "/management-api/v1/integrate/clouds/webhooks";
 const WEBHOOK: &str = "/management-api/v1/integrate/clouds/webhooks/{webhook}";
 const WEBHOOK_TEST: &str = "/management-api/v1/integrate/clouds/webhooks/{webhook}/test";
 const DEAD_LETTERS: &str = "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters";
+const SMS_FORWARDER: &str = "/management-api/v1/sms/forwarder";
+const SMS_DEAD_LETTERS: &str = "/management-api/v1/sms/forwarder/deadletters";
+const SMS_OF_SIM: &str = "/management-api/v1/sims/{iccid}/sms";
+const SMS: &str = "/management-api/v1/sims/{iccid}/sms/{sms}";
 const PLUGINS_OF_PARTNER: &str = "/management-api/v1/partners/{partner}/plugins";
 const PLUGIN: &str = "/management-api/v1/partners/plugins/{plugin}";
 const PLUGIN_RESTART: &str = "/management-api/v1/partners/plugins/{plugin}/restart";

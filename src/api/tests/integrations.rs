@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use engine::action::{Outcome, Protocol, ResultPayload, Status};
 use engine::delivery::backlog::{Backlog, DeadLetter, QueuedEvent, Sequence};
+use engine::delivery::body::sms::{render_sms, samples};
 use engine::delivery::body::{render, render_test};
 use engine::delivery::command::TestOutcome;
 use engine::delivery::destination::{
@@ -177,12 +178,21 @@ fn every_event_matches_its_schema() {
             render_test(&EventId::from_bytes([4; 16]), NOON),
         ),
     ];
+    let [received, report] = samples(NOON);
+    let bodies = bodies.into_iter().map(|(name, body)| (name, "post", body));
+    let forwarded = |content| render_sms(content, 42).unwrap();
+    let bodies: Vec<_> = bodies
+        .chain([
+            ("smsReceived", "post", forwarded(&received)),
+            ("smsReport", "patch", forwarded(&report)),
+        ])
+        .collect();
     let described = document["webhooks"].as_object().unwrap();
-    let names: BTreeSet<_> = bodies.iter().map(|(name, _)| *name).collect();
+    let names: BTreeSet<_> = bodies.iter().map(|(name, ..)| *name).collect();
     assert!(described.keys().map(String::as_str).eq(names));
-    for (name, body) in bodies {
+    for (name, method, body) in bodies {
         let body: Value = serde_json::from_slice(&body).unwrap();
-        let content = &described[name]["post"]["requestBody"]["content"];
+        let content = &described[name][method]["requestBody"]["content"];
         let schema = &content["application/json"]["schema"];
         assert!(schema["$ref"].is_string(), "{name}");
         assert_eq!(faults(&document, schema, &body), [""; 0], "{name}: {body}");

@@ -71,6 +71,7 @@ fn a_scope_has_the_subject_of_its_path() {
     let subject = |path: &str| match path {
         path if path.contains("/integrate/clouds/") => "integrations",
         path if path.contains("/partners/") => "plugins",
+        path if path.contains("/sms") => "sms",
         path if path.contains("/actions/") => "actions",
         path if path.contains("/jobs") => "actions",
         path if path.contains("/schedules") => "actions",

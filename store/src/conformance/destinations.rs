@@ -3,7 +3,8 @@
 use engine::change::Change;
 use engine::delivery::backlog::{DestinationProgress, ProgressUpdate, Sequence};
 use engine::delivery::destination::{
-    Destination, DestinationState, EventTypes, Header, JsonPayload, Plugin, Replay, Target, Webhook,
+    Destination, DestinationState, EventTypes, Header, JsonPayload, Plugin, Replay, SmsForwarder,
+    Target, Webhook,
 };
 use engine::ids::Partition;
 use engine::sealed::Sealed;
@@ -22,7 +23,7 @@ pub(super) fn come_back(ground: &TestBed<'_>) {
     let [first, second] = [1, 2].map(|number| destination(&acme(), number));
     let second = plugin(second);
     let changed = full(&first);
-    let elsewhere = destination(&customer("acme-2").id, 3);
+    let elsewhere = sms_forwarder(destination(&customer("acme-2").id, 3));
     for one in [&first, &second, &elsewhere, &changed] {
         make(&*store, one);
     }
@@ -30,6 +31,8 @@ pub(super) fn come_back(ground: &TestBed<'_>) {
         assert_eq!(destinations(&*store), [changed.clone(), second.clone()]);
         let found = wait(store.destination(first.id));
         assert_eq!(found, Ok(Some(changed.clone())));
+        let found = wait(store.destination(elsewhere.id));
+        assert_eq!(found, Ok(Some(elsewhere.clone())));
         drop(store);
         store = ground.open();
     }
@@ -290,6 +293,19 @@ fn full(destination: &Destination) -> Destination {
         replay: Replay::UnderWay,
         updated_at: at(99),
         ..destination.clone()
+    }
+}
+
+/// The destination as an SMS forwarder.
+fn sms_forwarder(destination: Destination) -> Destination {
+    let forwarder = SmsForwarder {
+        url: "https://example.com:8443/sms/".into(),
+        organisation: u64::MAX,
+    };
+    Destination {
+        target: Target::SmsForwarder(forwarder),
+        event_types: EventTypes::of_sms(),
+        ..destination
     }
 }
 

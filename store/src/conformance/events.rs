@@ -7,10 +7,11 @@ use engine::event::{
     ActionResult, Cause, DeviceInfo, ErrorReport, Event, EventContent, EventType, Lifecycle,
     PayloadKept, Telemetry,
 };
-use engine::ids::{ActionId, EntryId, Iccid};
+use engine::ids::{ActionId, EntryId, Iccid, SmsId};
 use engine::limits::{LAST_VALUES_MAX, VALUE_BYTES_MAX};
 use engine::profile::Profile;
 use engine::query::{HistoryFilter, KnownValue};
+use engine::sms::{MultiPartInfo, ReceivedSms, SmsEndpoint, SmsReport, SmsStatus};
 use engine::{ObjectLink, Path, Value};
 
 use super::outbox::all_waiting;
@@ -145,6 +146,28 @@ pub(super) fn of_every_kind_are_read_as_they_were_written(ground: &TestBed<'_>) 
         EventContent::ActionResult(Box::new(conclusion(Some(ResultPayload::Values(
             values().into(),
         ))))),
+        EventContent::SmsReceived(Box::new(ReceivedSms {
+            id: sms_id(),
+            payload: "größer".into(),
+            submitted_at: at(7),
+            dest: "1234".into(),
+            source: "882285100000001".into(),
+            dcs: 8,
+            pid: 0x41,
+            part: MultiPartInfo {
+                number: 2,
+                total: 255,
+                identifier: 65_535,
+            },
+            endpoint: endpoint(),
+        })),
+        EventContent::SmsReport(Box::new(SmsReport {
+            id: sms_id(),
+            submitted_at: at(7),
+            final_at: at(8),
+            status: SmsStatus::Expired,
+            endpoint: endpoint(),
+        })),
     ];
     for (happening, second) in happenings.into_iter().zip(1..) {
         let event = event(&device, second, happening);
@@ -500,6 +523,17 @@ fn append(store: &dyn Store, event: &Event) {
 
 fn registered(device: &Profile, second: i64) -> Event {
     samples::event(device, second, 5)
+}
+
+fn sms_id() -> SmsId {
+    SmsId::first_at(at(7))
+}
+
+fn endpoint() -> SmsEndpoint {
+    SmsEndpoint {
+        number: SmsId::MAX,
+        name: "in the cellar".into(),
+    }
 }
 
 fn event(device: &Profile, second: i64, happening: EventContent) -> Event {

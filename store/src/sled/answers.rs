@@ -17,14 +17,17 @@ use engine::delivery::backlog::{Backlog, DeadLetter, DestinationProgress, Queued
 use engine::delivery::destination::Destination;
 use engine::device::record::RestoredDevice;
 use engine::directory::import::ExistingDevices;
+use engine::directory::sms::FoundParts;
 use engine::dispatch::DevicesAtAddress;
 use engine::event::Event;
 use engine::idempotency::{IdempotencyKey, IdempotencyRecord};
 use engine::ids::{
-    ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId, JobId, Partition, ScheduleId,
+    ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId, JobId, Partition,
+    ScheduleId, SmsId,
 };
 use engine::job::{Job, JobDevice, RestoredPart};
 use engine::known_devices::KnownDevices;
+use engine::moment::Timestamp;
 use engine::policy::CustomerSettings;
 use engine::profile::Profile;
 use engine::query::devices::{DeviceFilter, DevicePage, DevicePageRequest, SearchTooBroad};
@@ -35,16 +38,17 @@ use engine::query::{
 };
 use engine::schedule::{OpenRequest, Schedule, ScheduleContents};
 use engine::setting::Setting;
+use engine::sms::{PartsKey, Sms};
 
 use super::SledStore;
 use super::ask::{
     actions, customers, devices, entries, events, fleet, jobs, outbox, restoring, schedules,
-    settings, statistics,
+    settings, sms, statistics,
 };
 use super::ledger::newest_of;
 use crate::{
     DeliveryReads, DeviceReads, DirectoryReads, JobReads, PartitionNotifier, ReadAnswer,
-    RestoredPage,
+    RestoredPage, SmsReads,
 };
 
 impl DeviceReads for SledStore {
@@ -294,5 +298,31 @@ impl JobReads for SledStore {
     fn open_requests(&self, job: JobId, part: u32) -> ReadAnswer<Option<Vec<OpenRequest>>> {
         self.readers
             .show(move |db| schedules::open_requests(db, job, part))
+    }
+}
+
+impl SmsReads for SledStore {
+    fn sms(&self, id: SmsId) -> ReadAnswer<Option<Sms>> {
+        self.readers.show(move |db| sms::sms(db, id))
+    }
+
+    fn sms_of(&self, device: u64, page: PageRequest) -> ReadAnswer<Page<Sms>> {
+        self.readers.show(move |db| sms::sms_of(db, device, page))
+    }
+
+    fn sms_of_parts(&self, parts: PartsKey) -> ReadAnswer<FoundParts> {
+        self.readers.show(move |db| sms::sms_of_parts(db, parts))
+    }
+
+    fn open_sms(&self, device: u64, max: u32) -> ReadAnswer<u32> {
+        self.readers.show(move |db| sms::open_sms(db, device, max))
+    }
+
+    fn sms_for_network(&self, max: u32) -> ReadAnswer<Vec<Sms>> {
+        self.readers.show(move |db| sms::sms_for_network(db, max))
+    }
+
+    fn sms_due(&self, at: Timestamp, max: u32) -> ReadAnswer<Vec<Sms>> {
+        self.readers.show(move |db| sms::sms_due(db, at, max))
     }
 }

@@ -16,7 +16,7 @@ use super::overlay::Overlay;
 use super::plan::actions::{creations_of, updates_of};
 use super::plan::{Check, Plan, PlanStep, address_of, shared_names};
 use super::record::{self, Unreadable, number};
-use super::{definitions, destinations, jobs, listing};
+use super::{definitions, destinations, jobs, listing, sms};
 use crate::CommitError;
 
 /// The action requests of a customer that one batch removes: their rows take about as long as a
@@ -237,6 +237,7 @@ fn remove_device(device: DeviceKey, ledger: &Ledger, rows: &mut Overlay<'_>) -> 
     rows.erase(key::device::record(device))?;
     remove_values(device, rows)?;
     end_history(device, ledger, rows);
+    sms::end(profile.number, rows)?;
     remove_pending(device, rows)
 }
 

@@ -11,6 +11,7 @@ pub(super) mod outbox;
 pub(super) mod restoring;
 pub(super) mod schedules;
 pub(super) mod settings;
+pub(super) mod sms;
 pub(super) mod statistics;
 
 use sled::{Db, IVec, Iter};

@@ -15,6 +15,7 @@ pub(crate) mod job;
 pub(crate) mod log;
 pub(crate) mod outbox;
 pub(crate) mod schedule;
+pub(crate) mod sms;
 pub(crate) mod token;
 
 use engine::change::{Counter, UniqueName};
@@ -105,11 +106,19 @@ pub(crate) enum Table {
     RemovedJob = 76,
     Schedule = 77,
     ScheduleContents = 78,
+    Sms = 80,
+    SmsOfId = 81,
+    SmsForNetwork = 82,
+    SmsDue = 83,
+    SmsOpen = 84,
+    SmsOfParts = 85,
+    SmsCounted = 86,
+    RemovedSms = 87,
 }
 
 impl Table {
     /// Every table.
-    const ALL: [Self; 64] = [
+    const ALL: [Self; 72] = [
         Self::Format,
         Self::Epoch,
         Self::Counter,
@@ -174,6 +183,14 @@ impl Table {
         Self::RemovedJob,
         Self::Schedule,
         Self::ScheduleContents,
+        Self::Sms,
+        Self::SmsOfId,
+        Self::SmsForNetwork,
+        Self::SmsDue,
+        Self::SmsOpen,
+        Self::SmsOfParts,
+        Self::SmsCounted,
+        Self::RemovedSms,
     ];
 
     /// The table of a key.
@@ -441,7 +458,7 @@ fn device_name(kind: u8, text: &str) -> Key {
 
 #[cfg(test)]
 mod tests {
-    use engine::ids::{ActionId, DeviceId, DeviceKey, JobId};
+    use engine::ids::{ActionId, DeviceId, DeviceKey, JobId, SmsId};
     use engine::tags::Tag;
 
     use super::*;
@@ -504,6 +521,7 @@ mod tests {
         let (acme, device) = (customer_id("acme"), DeviceKey::from_bytes([0xff; 16]));
         let tag = Tag::parse("site:berlin").unwrap();
         let meter = DeviceId::parse("meter").unwrap();
+        let sms_id = SmsId::from_number(SmsId::MAX).unwrap();
         let prefixes = [
             customers(),
             clients_of(&acme),
@@ -526,6 +544,10 @@ mod tests {
             job::parts(),
             job::all_running(),
             job::all_removed(),
+            sms::all_ids(),
+            sms::for_network(),
+            sms::due(),
+            sms::all_removed(),
         ];
         let keys = [
             customer(&acme),
@@ -554,6 +576,13 @@ mod tests {
             job::counted(&acme),
             job::running(JobId::from_bytes([0xff; 16])),
             job::removed(JobId::from_bytes([0xff; 16])),
+            sms::sms(u64::MAX, sms_id),
+            sms::of_id(sms_id),
+            sms::waiting(sms_id),
+            sms::due_at(ms(i64::MAX), sms_id),
+            sms::open(u64::MAX, sms_id),
+            sms::counted(u64::MAX),
+            sms::removed(u64::MAX),
         ];
         for key in &keys {
             assert!(

@@ -191,7 +191,8 @@ impl BatchContents {
                 | Change::RemoveJob(_)
                 | Change::PutSchedule(_)
                 | Change::PutScheduleContents { .. }
-                | Change::RemoveSchedule { .. } => {}
+                | Change::RemoveSchedule { .. }
+                | Change::PutSms { .. } => {}
             }
         }
         contents

@@ -2,6 +2,7 @@
 //! checks and writes.
 
 pub(super) mod actions;
+pub(super) mod sms;
 
 use engine::action::Status;
 use engine::admin_log::entry::Entry;
@@ -178,6 +179,19 @@ impl Check {
                 key::schedule::schedule(&schedule.customer, schedule.id),
                 record::schedule::write_schedule(schedule),
             ),
+            Expect::SmsIdFree(id) => Self::Absent(key::sms::of_id(*id)),
+            Expect::Sms(sms) => Self::Value(
+                key::sms::sms(sms.device_number, sms.id),
+                record::sms::write_sms(sms),
+            ),
+            Expect::SmsOfParts { parts, is: None } => Self::Absent(key::sms::of_parts(*parts)),
+            Expect::SmsOfParts {
+                parts,
+                is: Some(id),
+            } => Self::Value(
+                key::sms::of_parts(*parts),
+                record::sms::write_place(parts.device_number, *id),
+            ),
             Expect::IdempotencyKeyUnused { key, device } => {
                 Self::Absent(key::idempotency::idempotency(*key, *device))
             }
@@ -298,6 +312,7 @@ impl Steps {
                 self.erase(key::schedule::schedule(customer, *schedule));
                 self.erase(key::schedule::contents(*schedule));
             }
+            Change::PutSms { was, sms } => self.put_sms(*was, sms),
         }
     }
 
@@ -438,7 +453,9 @@ impl Steps {
             EventContent::Data(_)
             | EventContent::Lifecycle(_)
             | EventContent::Error(_)
-            | EventContent::ActionResult(_) => {}
+            | EventContent::ActionResult(_)
+            | EventContent::SmsReceived(_)
+            | EventContent::SmsReport(_) => {}
         }
     }
 

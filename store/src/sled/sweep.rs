@@ -47,7 +47,7 @@ pub(super) struct SweepTargets<'a> {
 type Sweep = fn(&mut SweepTargets<'_>, SweepBudget, &mut Overlay<'_>) -> Result<RemovedRows, Fault>;
 
 /// Every kind of thing that is swept.
-const SORTS: [Sweep; 15] = [
+const SORTS: [Sweep; 17] = [
     old::tokens,
     old::idempotency_records,
     old::actions,
@@ -57,12 +57,14 @@ const SORTS: [Sweep; 15] = [
     old::jobs,
     old::job_requests,
     old::job_parts,
+    old::sms,
     removed::logs,
     events::of_removed_customers,
     events::of_removed_devices,
     removed::texts,
     removed::destinations,
     removed::jobs,
+    removed::sms,
 ];
 
 /// Removes what is due, after commits that wrote this many rows while something was due. Every kind

@@ -452,6 +452,7 @@ const EVERYTHING: Retention = Retention {
     tokens_before: Timestamp::from_ms(i64::MAX),
     idempotency_before: Timestamp::from_ms(i64::MAX),
     dead_letters_before: Timestamp::from_ms(i64::MAX),
+    sms_before: Timestamp::from_ms(i64::MAX),
 };
 
 pub(super) fn commit(store: &SledStore, batch: Batch) {

@@ -80,7 +80,10 @@ impl History {
                 let times = self.data.entry((data.source, data.bytes.clone()));
                 *times.or_default() += 1;
             }
-            EventContent::Error(_) | EventContent::ActionResult(_) => {}
+            EventContent::Error(_)
+            | EventContent::ActionResult(_)
+            | EventContent::SmsReceived(_)
+            | EventContent::SmsReport(_) => {}
         }
     }
 

@@ -7,7 +7,7 @@ use engine::delivery::forwarder::{ForwarderEffect, ForwarderInput};
 use engine::delivery::forwarders::{
     CommandRoute, DestinationUnreadable, ForwarderExit, SupervisorEffect,
 };
-use engine::delivery::forwarding::{DeliveryOutcome, ForwarderTask, Forwarding};
+use engine::delivery::forwarding::{DeliveryOutcome, FailedDelivery, ForwarderTask, Forwarding};
 use engine::ids::{DestinationId, Partition};
 use engine::moment::{Moment, Timestamp};
 use engine::supervision::Generation;
@@ -358,9 +358,12 @@ impl World {
         let sequence = waiting.sequence.0;
         let how = reception.answer.unwrap_or("does not answer");
         self.note(TraceEvent::Tried { id, sequence, how });
-        let not_taken = |why: &str| DeliveryOutcome::Failed {
-            why: why.into(),
-            pause_ms: 0,
+        let not_taken = |why: &str| {
+            DeliveryOutcome::Failed(FailedDelivery {
+                why: why.into(),
+                pause_ms: 0,
+                about: None,
+            })
         };
         match reception.answer {
             Some(_) if reception.is_taken => {

@@ -2,19 +2,23 @@
 
 use std::sync::Arc;
 
-use engine::delivery::address::DestinationUrl;
+use engine::admin_log::entry::AboutDevice;
 use engine::delivery::address::headers::Headers;
 use engine::delivery::address::plugin::{ServerDomain, WebhookKey};
 use engine::delivery::address::policy::AddressPolicy;
+use engine::delivery::address::{DestinationUrl, admit};
 use engine::delivery::backlog::QueuedEvent;
 use engine::delivery::body;
+use engine::delivery::body::sms::{render_sms, samples};
 use engine::delivery::command::TestOutcome;
-use engine::delivery::destination::{Destination, JsonPayload, Plugin, Target, Webhook};
-use engine::delivery::forwarding::DeliveryOutcome;
+use engine::delivery::destination::{
+    Destination, JsonPayload, Plugin, SmsForwarder, Target, Webhook,
+};
+use engine::delivery::forwarding::{DeliveryOutcome, FailedDelivery};
 use engine::delivery::partner::Partner;
 use engine::delivery::signature::{self, SigningSecret};
 use engine::directory::destination::SealedField;
-use engine::event::DeviceInfo;
+use engine::event::{DeviceInfo, Event, EventContent, EventType};
 use engine::ids::{CustomerId, DestinationId, EventId};
 use engine::moment::Timestamp;
 use engine::sealed::Sealed;
@@ -46,7 +50,15 @@ pub(super) struct EventSender {
 }
 
 /// A destination ready for deliveries: read, and its secrets opened.
-struct ResolvedTarget {
+enum ResolvedTarget {
+    /// It receives events in their envelope.
+    Envelope(EnvelopeTarget),
+    /// It receives SMS as seed 6 has them.
+    Sms { url: String, organisation: u64 },
+}
+
+/// A destination of events in their envelope.
+struct EnvelopeTarget {
     url: DestinationUrl,
     /// How JSON text of a device is rendered.
     json: JsonPayload,
@@ -65,6 +77,8 @@ enum Unusable {
     Headers,
     #[error("the partner is no longer supported")]
     Partner,
+    #[error("the event is not for this destination")]
+    Event,
 }
 
 impl EventSender {
@@ -87,9 +101,13 @@ impl EventSender {
         let Some(event) = event else {
             return Ok(DeliveryOutcome::Gone);
         };
-        let render = |json| body::render(&event, json);
-        let posted = self.post(event.id, Some(&event.device_info), render);
-        let posted = posted.await;
+        let request = self
+            .target()
+            .and_then(|it| it.of_event(&event, self.clock.wall()));
+        let posted = match request {
+            Ok(request) => Ok(self.http.send(request).await),
+            Err(unusable) => Err(unusable),
+        };
         let (why, pause_ms) = match posted {
             Ok(HttpOutcome::Accepted(_)) => return Ok(DeliveryOutcome::Delivered),
             Ok(posted @ HttpOutcome::Deferred { retry_after_s, .. }) => {
@@ -100,37 +118,41 @@ impl EventSender {
             }
             Err(unusable) => (unusable.to_string(), 0),
         };
-        let why = why.into();
-        Ok(DeliveryOutcome::Failed { why, pause_ms })
+        Ok(DeliveryOutcome::Failed(FailedDelivery {
+            why: why.into(),
+            pause_ms,
+            about: Some(Box::new(about(&event))),
+        }))
     }
 
-    /// Delivers a test event.
+    /// Delivers the events of a test; the outcome is that of the first one that is not accepted, or
+    /// of the last one.
     pub(super) async fn test(&self, id: EventId, at: Timestamp) -> TestOutcome {
-        let posted = self.post(id, None, |_| body::render_test(&id, at)).await;
-        let (accepted, status) = match &posted {
-            Ok(HttpOutcome::Accepted(status)) => (true, Some(*status)),
-            Ok(HttpOutcome::Refused(status) | HttpOutcome::Deferred { status, .. }) => {
-                (false, Some(*status))
+        let requests = self
+            .target()
+            .and_then(|it| it.of_test(&id, at, self.clock.wall()));
+        let mut outcome = None;
+        for request in requests.unwrap_or_else(|unusable| {
+            outcome = Some(TestOutcome {
+                accepted: false,
+                status: None,
+                message: unusable.to_string(),
+            });
+            Vec::new()
+        }) {
+            let sent = tested(self.http.send(request).await);
+            if outcome
+                .as_ref()
+                .is_none_or(|before: &TestOutcome| before.accepted)
+            {
+                outcome = Some(sent);
             }
-            Ok(HttpOutcome::Unreachable(_)) | Err(_) => (false, None),
-        };
-        TestOutcome {
-            accepted,
-            status,
-            message: posted.map_or_else(|unusable| unusable.to_string(), |it| it.to_string()),
         }
+        outcome.expect("a test has at least one request")
     }
 
-    async fn post(
-        &self,
-        id: EventId,
-        speaker: Option<&DeviceInfo>,
-        render: impl FnOnce(JsonPayload) -> Vec<u8>,
-    ) -> Result<HttpOutcome, Unusable> {
-        let target = self.target.as_ref().map_err(|unusable| *unusable)?;
-        let body = render(target.json);
-        let request = target.request(id, self.clock.wall(), speaker, body);
-        Ok(self.http.send(request).await)
+    fn target(&self) -> Result<&ResolvedTarget, Unusable> {
+        self.target.as_ref().map_err(|unusable| *unusable)
     }
 }
 
@@ -139,7 +161,16 @@ impl ResolvedTarget {
         match &to.target {
             Target::Webhook(webhook) => Self::of_webhook(to.id, webhook, key, policy),
             Target::Plugin(plugin) => Self::of_plugin(to.id, plugin, key, policy),
+            Target::SmsForwarder(forwarder) => Self::of_sms_forwarder(forwarder, policy),
         }
+    }
+
+    fn of_sms_forwarder(forwarder: &SmsForwarder, policy: AddressPolicy) -> Result<Self, Unusable> {
+        admit(&forwarder.url, policy).map_err(|_| Unusable::Address)?;
+        Ok(Self::Sms {
+            url: forwarder.url.to_string(),
+            organisation: forwarder.organisation,
+        })
     }
 
     fn of_webhook(
@@ -153,12 +184,12 @@ impl ResolvedTarget {
             let secret = open(key, sealed, id, SealedField::Secret)?;
             SigningSecret::parse(&secret).map_err(|_| Unusable::Sealed)
         });
-        Ok(Self {
+        Ok(Self::Envelope(EnvelopeTarget {
             url,
             json: webhook.json,
             headers: headers_of(id, webhook, key)?,
             secret: secret.transpose()?,
-        })
+        }))
     }
 
     fn of_plugin(
@@ -172,14 +203,49 @@ impl ResolvedTarget {
         let server = server.map_err(|_| Unusable::Address)?;
         let opened = open(key, &plugin.webhook_key, id, SealedField::WebhookKey)?;
         let webhook_key = WebhookKey::parse(&opened).map_err(|_| Unusable::Sealed)?;
-        Ok(Self {
+        Ok(Self::Envelope(EnvelopeTarget {
             url: partner.url(&server, &webhook_key),
             json: partner.json,
             headers: Headers::default(),
             secret: None,
-        })
+        }))
     }
 
+    /// The request that delivers an event.
+    fn of_event(&self, event: &Event, at: Timestamp) -> Result<HttpRequest, Unusable> {
+        match self {
+            Self::Envelope(target) => {
+                let body = body::render(event, target.json);
+                Ok(target.request(event.id, at, Some(&event.device_info), body))
+            }
+            Self::Sms { url, organisation } => {
+                sms_request(url, &event.content, *organisation).ok_or(Unusable::Event)
+            }
+        }
+    }
+
+    /// The requests of a test.
+    fn of_test(
+        &self,
+        id: &EventId,
+        made_at: Timestamp,
+        at: Timestamp,
+    ) -> Result<Vec<HttpRequest>, Unusable> {
+        match self {
+            Self::Envelope(target) => {
+                let body = body::render_test(id, made_at);
+                Ok(vec![target.request(*id, at, None, body)])
+            }
+            Self::Sms { url, organisation } => {
+                let samples = samples(made_at);
+                let requests = samples.iter().map(|it| sms_request(url, it, *organisation));
+                requests.collect::<Option<_>>().ok_or(Unusable::Event)
+            }
+        }
+    }
+}
+
+impl EnvelopeTarget {
     fn request(
         &self,
         id: EventId,
@@ -201,6 +267,50 @@ impl ResolvedTarget {
             headers,
             body,
         }
+    }
+}
+
+/// The request for an SMS event (seed 6): a POST of a message, a PATCH of a report. It has no
+/// header of authentication or signature (seed 5.6).
+fn sms_request(url: &str, content: &EventContent, organisation: u64) -> Option<HttpRequest> {
+    let method = match content.event_type() {
+        EventType::SmsReport => HttpMethod::Patch,
+        EventType::SmsReceived
+        | EventType::TelemetryData
+        | EventType::Lifecycle
+        | EventType::Error
+        | EventType::ActionResult => HttpMethod::Post,
+    };
+    Some(HttpRequest {
+        method,
+        url: url.to_owned(),
+        headers: vec![("content-type".to_owned(), body::CONTENT_TYPE.to_owned())],
+        body: render_sms(content, organisation)?,
+    })
+}
+
+fn tested(outcome: HttpOutcome) -> TestOutcome {
+    let (accepted, status) = match &outcome {
+        HttpOutcome::Accepted(status) => (true, Some(*status)),
+        HttpOutcome::Refused(status) | HttpOutcome::Deferred { status, .. } => {
+            (false, Some(*status))
+        }
+        HttpOutcome::Unreachable(_) => (false, None),
+    };
+    TestOutcome {
+        accepted,
+        status,
+        message: outcome.to_string(),
+    }
+}
+
+/// The device of an event, for the log.
+fn about(event: &Event) -> AboutDevice {
+    AboutDevice {
+        key: event.device,
+        iccid: event.device_info.iccid.clone(),
+        imsi: event.device_info.imsi.clone(),
+        ip: event.device_info.ip,
     }
 }
 
@@ -233,7 +343,7 @@ mod tests {
     use engine::action::Protocol;
     use engine::delivery::destination::{DestinationState, EventTypes, Replay};
     use engine::delivery::partner::PARTNERS;
-    use engine::event::{Data, Event, EventContent};
+    use engine::event::Data;
     use engine::ids::{DeviceId, DeviceKey, Iccid};
 
     use super::*;
@@ -248,9 +358,7 @@ mod tests {
             let target =
                 ResolvedTarget::of(&plugin_of(partner, &key), &key, AddressPolicy::PublicOnly);
             let target = target.unwrap_or_else(|unusable| panic!("{unusable}"));
-            let event = event();
-            let body = body::render(&event, target.json);
-            let request = target.request(event.id, NOON.plus_s(7), Some(&event.device_info), body);
+            let request = target.of_event(&event(), NOON.plus_s(7)).unwrap();
             check(partner.id, &written(request));
         }
     }

@@ -271,7 +271,14 @@ fn every_type_of_event_has_its_word() {
     let words = EventType::ALL.map(words::event_type);
     assert_eq!(
         words,
-        ["TELEMETRY_DATA", "LIFECYCLE", "ERROR", "ACTION_RESULT"]
+        [
+            "TELEMETRY_DATA",
+            "LIFECYCLE",
+            "ERROR",
+            "ACTION_RESULT",
+            "SMS_RECEIVED",
+            "SMS_REPORT"
+        ]
     );
 }
 

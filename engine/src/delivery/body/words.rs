@@ -2,6 +2,7 @@
 
 use crate::action::{PayloadType, Protocol, Status};
 use crate::event::{EventType, Lifecycle};
+use crate::sms::SmsStatus;
 
 /// The type of a test event.
 pub const TEST_MESSAGE: &str = "TEST_MESSAGE";
@@ -13,6 +14,21 @@ pub const fn event_type(event_type: EventType) -> &'static str {
         EventType::Lifecycle => "LIFECYCLE",
         EventType::Error => "ERROR",
         EventType::ActionResult => "ACTION_RESULT",
+        EventType::SmsReceived => "SMS_RECEIVED",
+        EventType::SmsReport => "SMS_REPORT",
+    }
+}
+
+/// The word for the status of an SMS.
+pub const fn sms_status(status: SmsStatus) -> &'static str {
+    match status {
+        SmsStatus::Pending => "PENDING",
+        SmsStatus::InProgress => "IN PROGRESS",
+        SmsStatus::Buffered => "BUFFERED",
+        SmsStatus::Delivered => "DELIVERED",
+        SmsStatus::Failed => "FAILED",
+        SmsStatus::Expired => "EXPIRED",
+        SmsStatus::Canceled => "CANCELED",
     }
 }
 

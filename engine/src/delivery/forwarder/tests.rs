@@ -205,6 +205,7 @@ impl Fixture {
     fn started() -> Self {
         let rules = DeliveryRules {
             retry_delays_ms: [1_000].into(),
+            sms_retry_delays_ms: [1_000].into(),
             parallel_max: 8,
             backlog_max: 100,
         };

@@ -7,7 +7,7 @@ use crate::delivery::backlog::{DeadLetter, QueuedEvent, Sequence};
 use crate::delivery::destination::{DestinationState, Replay};
 use crate::delivery::forwarding::device_queues::OpenEvent;
 use crate::delivery::forwarding::partition_cursor::PartitionCursor;
-use crate::delivery::forwarding::task::ForwarderOutput;
+use crate::delivery::forwarding::task::{FailedDelivery, ForwarderOutput};
 use crate::delivery::forwarding::{Forwarding, ReplayUnderWay, Replaying};
 use crate::ids::Partition;
 use crate::moment::{Moment, Timestamp};
@@ -119,6 +119,21 @@ impl Forwarding {
             self.pass(m.now(), &queued);
             self.dead_letter(m.now(), queued, tries, why);
         }
+    }
+
+    /// Makes an event a dead letter whose tries are used up, which is logged for the customer. The
+    /// next event of its device is tried.
+    pub(super) fn give_up(
+        &mut self,
+        m: &mut Moment,
+        queued: QueuedEvent,
+        (tries, failure): (u8, &FailedDelivery),
+        out: &mut ForwarderOutput,
+    ) {
+        self.pass(m.now(), &queued);
+        self.dead_letter(m.now(), queued, tries, &failure.why);
+        let entry = Entry::sms_not_delivered(m, &self.destination, failure);
+        out.change(Change::AppendEntry(Box::new(entry)));
     }
 
     /// Makes events dead letters that were in flight when the destination failed, if the service

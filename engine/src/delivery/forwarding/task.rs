@@ -1,5 +1,6 @@
 //! The output of a step of a destination: its changes as one batch, then tasks.
 
+use crate::admin_log::entry::AboutDevice;
 use crate::change::{Batch, Change};
 use crate::delivery::backlog::{QueuedEvent, Sequence};
 use crate::ids::Partition;
@@ -35,12 +36,18 @@ pub enum DeliveryOutcome {
     /// The event is no longer stored and cannot be delivered.
     Gone,
     /// The destination did not accept the event, as far as is known.
-    Failed {
-        /// The reason, in words for the customer.
-        why: Box<str>,
-        /// How long the destination asked not to be tried; 0 if it did not.
-        pause_ms: i64,
-    },
+    Failed(FailedDelivery),
+}
+
+/// Why a delivery failed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct FailedDelivery {
+    /// The reason, in words for the customer.
+    pub why: Box<str>,
+    /// How long the destination asked not to be tried; 0 if it did not.
+    pub pause_ms: i64,
+    /// The device of the event, as a log entry names it.
+    pub about: Option<Box<AboutDevice>>,
 }
 
 /// The output of a step.

@@ -175,6 +175,7 @@ fn named(path: &str) -> String {
         "{object}" => "33000",
         "{version}" => "1.0",
         "{partner}" => "gateway",
+        "{sms}" => "890590445567283",
         "{setting}" => "LWM2M_PASSIVE_REPORTING",
         "{request}" | "{entry}" | "{event}" | "{schedule}" | "{webhook}" | "{plugin}" => {
             "01935c5a-0000-7000-8000-000000000001"

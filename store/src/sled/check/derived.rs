@@ -16,7 +16,7 @@ use crate::sled::record::{self, Unreadable, number};
 
 /// The tables whose rows are all derived from records, so that none is left without one. Counts are
 /// derived from several.
-pub(super) const TABLES: [Table; 26] = [
+pub(super) const TABLES: [Table; 31] = [
     Table::ClientOfCustomer,
     Table::TokenOfClient,
     Table::TokenByExpiry,
@@ -43,6 +43,11 @@ pub(super) const TABLES: [Table; 26] = [
     Table::JobOfCustomer,
     Table::RunningJob,
     Table::ScheduleContents,
+    Table::SmsOfId,
+    Table::SmsForNetwork,
+    Table::SmsDue,
+    Table::SmsOpen,
+    Table::SmsOfParts,
 ];
 
 /// What is known of a derived row.
@@ -124,13 +129,15 @@ impl<'t> Derivation<'t> {
                 let contents = key::schedule::contents(schedule.id);
                 return Ok(vec![(contents.into(), Expected::Any)]);
             }
+            Table::Sms => return self.of_sms(key, value),
             Table::Dead => return of_dead(key, value),
             Table::Format | Table::Epoch => return none(number::read_epoch(value)),
             Table::Counter
             | Table::ValuesCounted
             | Table::DevicesCounted
             | Table::DevicesOfTagCounted
-            | Table::JobsCounted => {
+            | Table::JobsCounted
+            | Table::SmsCounted => {
                 return none(number::read_count(value));
             }
             Table::Record => return none(record::device::read_device(value)),
@@ -185,7 +192,13 @@ impl<'t> Derivation<'t> {
             | Table::Address
             | Table::JobOfCustomer
             | Table::RunningJob
-            | Table::RemovedJob => return Ok(Vec::new()),
+            | Table::RemovedJob
+            | Table::SmsOfId
+            | Table::SmsForNetwork
+            | Table::SmsDue
+            | Table::SmsOpen
+            | Table::SmsOfParts
+            | Table::RemovedSms => return Ok(Vec::new()),
         };
         self.applied(vec![change], key)
     }
@@ -216,6 +229,19 @@ impl<'t> Derivation<'t> {
         contents.extend((0..job.parts()).map(|part| key::job::part(job.id, part)));
         let mut derived = self.applied(vec![Change::PutJob(Box::new(job))], key)?;
         derived.extend(contents.into_iter().map(|row| (row.into(), Expected::Any)));
+        Ok(derived)
+    }
+
+    /// A later SMS may have the same parts.
+    fn of_sms(&mut self, key: &[u8], value: &[u8]) -> Result<Derived, Fault> {
+        let sms = Box::new(record::sms::read_sms(value)?);
+        let parts = sms.parts_key();
+        let mut derived = self.applied(vec![Change::PutSms { was: None, sms }], key)?;
+        if let Some(parts) = parts {
+            let of_parts = key::sms::of_parts(parts);
+            derived.retain(|(key, _)| **key != *of_parts);
+            derived.push((of_parts.into(), Expected::Perhaps));
+        }
         Ok(derived)
     }
 
@@ -261,6 +287,7 @@ fn is_count_or_piece(key: &[u8]) -> bool {
                 | Table::DevicesCounted
                 | Table::DevicesOfTagCounted
                 | Table::JobsCounted
+                | Table::SmsCounted
                 | Table::Piece
         )
     )

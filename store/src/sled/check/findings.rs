@@ -181,6 +181,14 @@ pub(super) fn noun(table: Table) -> &'static str {
         Table::RemovedJob => "marks of removed jobs",
         Table::Schedule => "schedules",
         Table::ScheduleContents => "requests of schedules",
+        Table::Sms => "SMS",
+        Table::SmsOfId => "rows of SMS by id",
+        Table::SmsForNetwork => "rows of SMS for the network",
+        Table::SmsDue => "rows of SMS by validity",
+        Table::SmsOpen => "rows of SMS that are not final",
+        Table::SmsOfParts => "rows of SMS by their parts",
+        Table::SmsCounted => "counts of SMS",
+        Table::RemovedSms => "marks of removed SMS",
     }
 }
 

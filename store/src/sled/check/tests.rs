@@ -11,6 +11,7 @@ use engine::limits::JOB_PART_DEVICES;
 use engine::profile::Profile;
 use engine::schedule::Rhythm;
 use engine::setting::{Setting, SettingName, SettingState};
+use engine::sms::SmsStatus;
 use sled::Db;
 
 use super::*;
@@ -20,6 +21,7 @@ use crate::conformance::samples::{
     acme, at, batch, client, customer, device, entry, event, forgotten, token,
 };
 use crate::conformance::schedules;
+use crate::conformance::sms::{added, of_device, to_device};
 use crate::conformance::wait;
 use crate::sled::key::Key;
 use crate::sled::record::heads::{CheckpointV1, write_checkpoint, write_page};
@@ -38,7 +40,7 @@ enum Damage {
 use Damage::{Overwritten, Removed};
 
 /// What happens to the first row of a table, and what is found.
-const DAMAGED: [(Table, Damage, &str, Problem); 52] = [
+const DAMAGED: [(Table, Damage, &str, Problem); 59] = [
     (Table::Format, Overwritten, "", Problem::Unreadable),
     (
         Table::Customer,
@@ -301,6 +303,38 @@ const DAMAGED: [(Table, Damage, &str, Problem); 52] = [
         "requests of schedules",
         Problem::Unreadable,
     ),
+    (Table::Sms, Overwritten, "SMS", Problem::Unreadable),
+    (Table::Sms, Removed, "rows of SMS by id", Problem::Surplus),
+    (
+        Table::SmsOfId,
+        Removed,
+        "rows of SMS by id",
+        Problem::Missing,
+    ),
+    (
+        Table::SmsForNetwork,
+        Removed,
+        "rows of SMS for the network",
+        Problem::Missing,
+    ),
+    (
+        Table::SmsDue,
+        Removed,
+        "rows of SMS by validity",
+        Problem::Missing,
+    ),
+    (
+        Table::SmsOpen,
+        Removed,
+        "rows of SMS that are not final",
+        Problem::Missing,
+    ),
+    (
+        Table::SmsCounted,
+        Removed,
+        "counts of SMS",
+        Problem::Different,
+    ),
 ];
 
 const COUNTS: &str = "counts of customers, devices and requests";
@@ -549,6 +583,17 @@ fn filled(home: &Path) -> SledStore {
     commit(&store, batch(changes));
     made(&store, &acme(), 40, JOB_PART_DEVICES + 1);
     schedules::made(&store, &acme(), 41, Rhythm::Every { period_s: 60 });
+    for (number, second) in [(1, 50), (2, 60)] {
+        let device = device(&acme(), number);
+        let parts = [(second + 1, 1, "hello "), (second, 2, "world")];
+        let again = [(second + 2, 2, "again")];
+        let all = [
+            of_device(&device, second, &parts),
+            of_device(&device, second + 2, &again),
+            to_device(&device, second + 3, SmsStatus::Pending),
+        ];
+        commit(&store, batch(all.iter().map(added).collect()));
+    }
     store
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct CountedRows {
 pub(crate) type Group = fn(&[u8]) -> Option<&[u8]>;
 
 /// Every kind of count of which each row is one more.
-pub(crate) fn all() -> [CountedRows; 7] {
+pub(crate) fn all() -> [CountedRows; 8] {
     let counts = |kind| Builder::of(Table::Counter).byte(kind).end();
     let all = [
         (counts(1), Table::ActionOfCustomer, customer_and_2 as Group),
@@ -34,6 +34,7 @@ pub(crate) fn all() -> [CountedRows; 7] {
             customer_and_tag,
         ),
         (Table::JobsCounted.prefix(), Table::JobOfCustomer, customer),
+        (Table::SmsCounted.prefix(), Table::Sms, |rest| rest.get(..8)),
     ];
     all.map(|(counts, table, group)| CountedRows {
         counts,
@@ -70,11 +71,11 @@ mod tests {
     use engine::Path;
     use engine::action::{Protocol, Status};
     use engine::change::Counter;
-    use engine::ids::{ActionId, CustomerId, DeviceId, DeviceKey, JobId};
+    use engine::ids::{ActionId, CustomerId, DeviceId, DeviceKey, JobId, SmsId};
     use engine::tags::Tag;
 
     use super::*;
-    use crate::sled::key::{action, counter, device, event, job};
+    use crate::sled::key::{action, counter, device, event, job, sms};
     use crate::sled::record::device_flags::DeviceFlags;
 
     #[test]
@@ -119,6 +120,7 @@ mod tests {
                 job::of_customer(&customer, JobId::from_bytes([7; 16])),
                 job::counted(&customer),
             ),
+            (sms::sms(7, SmsId::from_number(9).unwrap()), sms::counted(7)),
         ];
         for (counted, (row, count)) in all().into_iter().zip(pairs) {
             let rest = row.strip_prefix(counted.rows.as_slice()).unwrap();

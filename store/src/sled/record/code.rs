@@ -11,6 +11,7 @@ use engine::job::JobState;
 use engine::peer::Transport;
 use engine::schedule::SkipReason;
 use engine::setting::{SettingName, SettingState};
+use engine::sms::{AddressType, NetworkTask, SmsStatus};
 use engine::supervision::Unserved;
 
 use super::Unreadable;
@@ -63,6 +64,8 @@ codes!(of_event_type, event_type, EventType {
     Lifecycle = 2,
     Error = 3,
     ActionResult = 4,
+    SmsReceived = 5,
+    SmsReport = 6,
 });
 codes!(of_payload_kept, payload_kept, PayloadKept { No = 1, Yes = 2 });
 codes!(of_wait_reason, wait_reason, WaitReason {
@@ -87,6 +90,21 @@ codes!(of_skip_reason, skip_reason, SkipReason {
     RequestsOpen = 4,
 });
 codes!(of_enabler_version, enabler_version, EnablerVersion { V1_0 = 1, V1_1 = 2, V1_2 = 3 });
+codes!(of_address_type, address_type, AddressType {
+    International = 1,
+    National = 2,
+    Alphanumeric = 3,
+});
+codes!(of_network_task, network_task, NetworkTask { Send = 1, Withdraw = 2 });
+codes!(of_sms_status, sms_status, SmsStatus {
+    Pending = 1,
+    InProgress = 2,
+    Buffered = 3,
+    Delivered = 4,
+    Failed = 5,
+    Expired = 6,
+    Canceled = 7,
+});
 codes!(of_job_state, job_state, JobState { Running = 1, Done = 2, Cancelled = 3 });
 codes!(of_unserved, unserved, Unserved { Unknown = 1, Busy = 2, Failed = 3 });
 codes!(of_setting, setting, SettingName { Lwm2mPassiveReporting = 1 });

@@ -1,6 +1,8 @@
 //! How is a destination stored?
 
-use engine::delivery::destination::{Destination, EventTypes, Header, Plugin, Target, Webhook};
+use engine::delivery::destination::{
+    Destination, EventTypes, Header, Plugin, SmsForwarder, Target, Webhook,
+};
 use engine::ids::DestinationId;
 use engine::moment::Timestamp;
 use engine::sealed::Sealed;
@@ -61,6 +63,14 @@ enum TargetV1<'a> {
         #[cbor(b(2), with = "minicbor::bytes")]
         webhook_key: &'a [u8],
     },
+    #[n(2)]
+    #[cbor(array)]
+    SmsForwarder {
+        #[b(0)]
+        url: &'a str,
+        #[n(1)]
+        organisation: u64,
+    },
 }
 
 #[derive(Decode, Encode)]
@@ -119,6 +129,10 @@ fn target_record(target: &Target) -> TargetV1<'_> {
             server_domain: &plugin.server_domain,
             webhook_key: plugin.webhook_key.as_bytes(),
         },
+        Target::SmsForwarder(forwarder) => TargetV1::SmsForwarder {
+            url: &forwarder.url,
+            organisation: forwarder.organisation,
+        },
     }
 }
 
@@ -154,6 +168,10 @@ fn read_target(record: TargetV1<'_>) -> Result<Target, Unreadable> {
             partner: partner.into(),
             server_domain: server_domain.into(),
             webhook_key: Sealed::from_bytes(webhook_key.into()),
+        })),
+        TargetV1::SmsForwarder { url, organisation } => Ok(Target::SmsForwarder(SmsForwarder {
+            url: url.into(),
+            organisation,
         })),
     }
 }

@@ -9,12 +9,14 @@ use engine::event::{
 };
 use engine::ids::{ActionId, CustomerId, EntryId, Iccid, Imsi};
 use engine::moment::Timestamp;
+use engine::sms::{MultiPartInfo, ReceivedSms, SmsEndpoint, SmsReport};
 use engine::topic::Topic;
 use minicbor::bytes::{ByteArray, ByteSlice, ByteVec};
 use minicbor::{Decode, Encode};
 
 use super::outcome::{OutcomeV1, outcome_record, read_outcome};
 use super::profile::{device_id, iccid, imsi};
+use super::sms::sms_id;
 use super::value::{NamedValueV1, named_value_records, read_named_value};
 use super::{Unreadable, code, damaged, read, write};
 
@@ -58,6 +60,61 @@ enum EventContentV1<'a> {
     Concluded(#[b(0)] ActionResultV1<'a>),
     #[n(4)]
     Data(#[b(0)] DataV1<'a>),
+    #[n(5)]
+    SmsReceived(#[b(0)] ReceivedSmsV1<'a>),
+    #[n(6)]
+    SmsReport(#[b(0)] SmsReportV1<'a>),
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct ReceivedSmsV1<'a> {
+    #[n(0)]
+    id: u64,
+    #[b(1)]
+    payload: &'a str,
+    #[n(2)]
+    submitted_at_ms: i64,
+    #[b(3)]
+    dest: &'a str,
+    #[b(4)]
+    source: &'a str,
+    #[n(5)]
+    dcs: u8,
+    #[n(6)]
+    pid: u8,
+    #[n(7)]
+    part: u8,
+    #[n(8)]
+    total: u8,
+    #[n(9)]
+    identifier: u16,
+    #[b(10)]
+    endpoint: SmsEndpointV1<'a>,
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct SmsReportV1<'a> {
+    #[n(0)]
+    id: u64,
+    #[n(1)]
+    submitted_at_ms: i64,
+    #[n(2)]
+    final_at_ms: i64,
+    #[n(3)]
+    status: u8,
+    #[b(4)]
+    endpoint: SmsEndpointV1<'a>,
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct SmsEndpointV1<'a> {
+    #[n(0)]
+    number: u64,
+    #[b(1)]
+    name: &'a str,
 }
 
 #[derive(Decode, Encode)]
@@ -192,6 +249,26 @@ fn happening_record(happening: &EventContent) -> EventContentV1<'_> {
             topic: data.topic.as_ref().map(Topic::as_str),
             bytes: (*data.bytes).into(),
         }),
+        EventContent::SmsReceived(sms) => EventContentV1::SmsReceived(ReceivedSmsV1 {
+            id: sms.id.number(),
+            payload: &sms.payload,
+            submitted_at_ms: sms.submitted_at.as_ms(),
+            dest: &sms.dest,
+            source: &sms.source,
+            dcs: sms.dcs,
+            pid: sms.pid,
+            part: sms.part.number,
+            total: sms.part.total,
+            identifier: sms.part.identifier,
+            endpoint: endpoint_record(&sms.endpoint),
+        }),
+        EventContent::SmsReport(report) => EventContentV1::SmsReport(SmsReportV1 {
+            id: report.id.number(),
+            submitted_at_ms: report.submitted_at.as_ms(),
+            final_at_ms: report.final_at.as_ms(),
+            status: code::of_sms_status(report.status),
+            endpoint: endpoint_record(&report.endpoint),
+        }),
     }
 }
 
@@ -214,7 +291,49 @@ fn read_happening(record: EventContentV1<'_>) -> Result<EventContent, Unreadable
             }))
         }
         EventContentV1::Data(data) => EventContent::Data(Box::new(read_data(&data)?)),
+        EventContentV1::SmsReceived(sms) => {
+            EventContent::SmsReceived(Box::new(read_received_sms(&sms)?))
+        }
+        EventContentV1::SmsReport(report) => EventContent::SmsReport(Box::new(SmsReport {
+            id: sms_id(report.id)?,
+            submitted_at: Timestamp::from_ms(report.submitted_at_ms),
+            final_at: Timestamp::from_ms(report.final_at_ms),
+            status: code::sms_status(report.status)?,
+            endpoint: read_endpoint(&report.endpoint),
+        })),
     })
+}
+
+fn read_received_sms(record: &ReceivedSmsV1<'_>) -> Result<ReceivedSms, Unreadable> {
+    Ok(ReceivedSms {
+        id: sms_id(record.id)?,
+        payload: record.payload.into(),
+        submitted_at: Timestamp::from_ms(record.submitted_at_ms),
+        dest: record.dest.into(),
+        source: record.source.into(),
+        dcs: record.dcs,
+        pid: record.pid,
+        part: MultiPartInfo {
+            number: record.part,
+            total: record.total,
+            identifier: record.identifier,
+        },
+        endpoint: read_endpoint(&record.endpoint),
+    })
+}
+
+fn endpoint_record(endpoint: &SmsEndpoint) -> SmsEndpointV1<'_> {
+    SmsEndpointV1 {
+        number: endpoint.number,
+        name: &endpoint.name,
+    }
+}
+
+fn read_endpoint(record: &SmsEndpointV1<'_>) -> SmsEndpoint {
+    SmsEndpoint {
+        number: record.number,
+        name: record.name.into(),
+    }
 }
 
 fn read_data(record: &DataV1<'_>) -> Result<Data, Unreadable> {

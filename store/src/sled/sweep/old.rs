@@ -11,9 +11,10 @@ use crate::sled::destinations::{count_out_dead, remove_dead};
 use crate::sled::fault::Fault;
 use crate::sled::jobs::unlist;
 use crate::sled::key::{self, Key};
-use crate::sled::kv;
+use crate::sled::kv::{self, Rows};
 use crate::sled::overlay::Overlay;
 use crate::sled::record::{self, Unreadable};
+use crate::sled::sms::remove as remove_sms;
 
 /// Removes access tokens.
 pub(super) fn tokens(
@@ -126,6 +127,25 @@ pub(super) fn job_parts(
     rows: &mut Overlay<'_>,
 ) -> Result<RemovedRows, Fault> {
     job_rows(key::job::parts(), due, room, rows)
+}
+
+/// Removes SMS with all their parts; the first part is the oldest.
+pub(super) fn sms(
+    due: &mut SweepTargets<'_>,
+    room: SweepBudget,
+    rows: &mut Overlay<'_>,
+) -> Result<RemovedRows, Fault> {
+    let first = key::sms::all_ids();
+    let end = key::sms::ids_from(due.retention.sms_before);
+    room.clear(&first, &end, rows, |of_id, rows| {
+        let Some(row) = rows.row(&of_id)? else {
+            return Ok(());
+        };
+        let (device, id) = record::sms::read_place(&row)?;
+        remove_sms(device, id, rows)?;
+        rows.remove(of_id);
+        Ok(())
+    })
 }
 
 /// A job that is still there keeps its rows, however many of those of other jobs are due.

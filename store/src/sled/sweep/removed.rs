@@ -1,5 +1,5 @@
-//! What is left of removed customers, destinations and jobs? A mark holds up to where something
-//! is removed; it is deleted when nothing of that is left.
+//! What is left of removed customers, devices, destinations and jobs? A mark holds up to where
+//! something is removed; it is deleted when nothing of that is left.
 
 use engine::ids::EntryId;
 
@@ -13,6 +13,7 @@ use crate::sled::key::{self, Key};
 use crate::sled::kv::Rows;
 use crate::sled::overlay::Overlay;
 use crate::sled::record::{Unreadable, number};
+use crate::sled::sms::remove as remove_sms;
 
 /// Removes what is left of the logs of removed customers.
 pub(super) fn logs(
@@ -48,6 +49,15 @@ pub(super) fn jobs(
     rows: &mut Overlay<'_>,
 ) -> Result<RemovedRows, Fault> {
     each_marked(&key::job::all_removed(), room, rows, job)
+}
+
+/// Removes the SMS of removed devices.
+pub(super) fn sms(
+    _: &mut SweepTargets<'_>,
+    room: SweepBudget,
+    rows: &mut Overlay<'_>,
+) -> Result<RemovedRows, Fault> {
+    each_marked(&key::sms::all_removed(), room, rows, sms_of)
 }
 
 /// Removes what a mark with this row refers to.
@@ -151,6 +161,26 @@ fn destination(
         }
     }
     Ok(removed)
+}
+
+fn sms_of(
+    mark: &[u8],
+    _: &[u8],
+    room: SweepBudget,
+    rows: &mut Overlay<'_>,
+) -> Result<RemovedRows, Fault> {
+    let device = key::sms::device_of_removed(mark);
+    let device = device.ok_or(Unreadable::Damaged("the mark of the SMS of a device"))?;
+    let first = key::sms::of_device(device);
+    let end = key::behind(first.clone());
+    room.clear(&first, &end, rows, |sms, rows| {
+        let id = key::sms::last_sms(&sms);
+        remove_sms(
+            device,
+            id.ok_or(Unreadable::Damaged("the key of an SMS"))?,
+            rows,
+        )
+    })
 }
 
 fn job(

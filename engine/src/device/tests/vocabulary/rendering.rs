@@ -47,6 +47,9 @@ impl Names {
                 | Expect::Profile(_)
                 | Expect::JobRunning(_)
                 | Expect::Schedule(_)
+                | Expect::SmsIdFree(_)
+                | Expect::Sms(_)
+                | Expect::SmsOfParts { .. }
                 | Expect::Client(_)),
             ) => {
                 panic!("not a device's to expect: {other:?}")
@@ -104,6 +107,7 @@ impl Names {
             | Change::PutSchedule(_)
             | Change::PutScheduleContents { .. }
             | Change::RemoveSchedule { .. }
+            | Change::PutSms { .. }
             | Change::AppendEntry(_) => panic!("not a device's to change: {change:?}"),
         }
     }
@@ -137,6 +141,9 @@ impl Names {
             EventContent::Telemetry(telemetry) => telemetry,
             EventContent::Data(data) => return data_line(data),
             EventContent::Error(failure) => return format!("publish failure {}", failure.message),
+            EventContent::SmsReceived(_) | EventContent::SmsReport(_) => {
+                unreachable!("the machine of a device publishes no SMS")
+            }
             EventContent::ActionResult(done) => {
                 let action = self.action(&done.action.to_string());
                 return format!(

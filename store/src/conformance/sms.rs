@@ -1,0 +1,276 @@
+//! What is stored of SMS, and for how long?
+
+use engine::change::{Batch, Change, Expect};
+use engine::directory::sms::FoundParts;
+use engine::ids::SmsId;
+use engine::profile::Profile;
+use engine::query::PageRequest;
+use engine::sms::{
+    AddressType, JoinedSms, NetworkTask, PartsKey, ReceivedPart, Sms, SmsStatus, SmsWay,
+    SubmittedSms,
+};
+
+use super::samples::{acme, at, batch, device, forgotten, known, moment};
+use super::{TestBed, commit, put, wait};
+use crate::{CommitError, Retention, Store};
+
+pub(super) fn come_back(ground: &TestBed<'_>) {
+    let mut store = ground.open();
+    let tracker = stored(&*store, 1);
+    let other = stored(&*store, 2);
+    let all = [
+        of_device(&tracker, 10, &[(11, 1, "hello "), (10, 2, "world")]),
+        full(&tracker, 20),
+        to_device(&tracker, 30, SmsStatus::Pending),
+    ];
+    for sms in &all {
+        put(&*store, vec![added(sms)]);
+    }
+    put(
+        &*store,
+        vec![added(&to_device(&other, 40, SmsStatus::Pending))],
+    );
+    for _ in 0..2 {
+        for sms in &all {
+            for id in sms.ids() {
+                assert_eq!(wait(store.sms(id)), Ok(Some(sms.clone())));
+            }
+        }
+        assert_eq!(page(&*store, &tracker, 1), (vec![id(30), id(20)], 3));
+        assert_eq!(page(&*store, &tracker, 2), (vec![id(10)], 3));
+        assert_eq!(page(&*store, &tracker, 3), (vec![], 3));
+        let parts = all[0].parts_key().expect("it has parts");
+        let found = FoundParts {
+            id: Some(id(10)),
+            sms: Some(all[0].clone()),
+        };
+        assert_eq!(wait(store.sms_of_parts(parts)), Ok(found));
+        let identifier = parts.identifier + 1;
+        let others = PartsKey {
+            identifier,
+            ..parts
+        };
+        assert_eq!(wait(store.sms_of_parts(others)), Ok(FoundParts::default()));
+        assert_eq!(wait(store.sms(id(99))), Ok(None));
+        drop(store);
+        store = ground.open();
+    }
+}
+
+pub(super) fn are_listed_as_their_state_says(ground: &TestBed<'_>) {
+    let store = ground.open();
+    let tracker = stored(&*store, 1);
+    let first = to_device(&tracker, 10, SmsStatus::Pending);
+    let second = to_device(&tracker, 20, SmsStatus::Pending);
+    put(&*store, vec![added(&first), added(&second)]);
+    assert_eq!(lists(&*store, &tracker), ([id(10), id(20)].into(), 2, 2));
+    let taken = to_device(&tracker, 10, SmsStatus::InProgress);
+    put(&*store, vec![changed(&first, &taken)]);
+    assert_eq!(lists(&*store, &tracker), ([id(20)].into(), 2, 2));
+    assert_eq!(wait(store.open_sms(tracker.number, 1)), Ok(1));
+    let done = to_device(&tracker, 10, SmsStatus::Delivered);
+    put(&*store, vec![changed(&taken, &done)]);
+    assert_eq!(lists(&*store, &tracker), ([id(20)].into(), 1, 1));
+    assert_eq!(wait(store.sms_due(at(119), 9)), Ok(vec![]));
+    assert_eq!(wait(store.sms_due(at(120), 9)), Ok(vec![second.clone()]));
+    assert_eq!(wait(store.sms_for_network(0)), Ok(vec![]));
+    assert_eq!(wait(store.sms(id(10))), Ok(Some(done)));
+    assert_eq!(page(&*store, &tracker, 1).1, 2, "a change counts nothing");
+}
+
+pub(super) fn change_only_as_expected(ground: &TestBed<'_>) {
+    let store = ground.open();
+    let tracker = stored(&*store, 1);
+    let first = of_device(&tracker, 10, &[(10, 2, "world")]);
+    let parts = first.parts_key().expect("it has parts");
+    let begun = |sms: &Sms, is| Batch {
+        expects: vec![Expect::SmsIdFree(sms.id), Expect::SmsOfParts { parts, is }],
+        ..batch(vec![added(sms)])
+    };
+    assert_eq!(commit(&*store, begun(&first, None)), Ok(()));
+    let again = of_device(&tracker, 20, &[(20, 2, "again")]);
+    assert_eq!(commit(&*store, begun(&again, None)), CONFLICT);
+    assert_eq!(commit(&*store, begun(&first, Some(id(10)))), CONFLICT);
+    let joined = of_device(&tracker, 10, &[(11, 1, "hello "), (10, 2, "world")]);
+    let join = Batch {
+        expects: vec![
+            Expect::SmsIdFree(id(11)),
+            Expect::Sms(Box::new(first.clone())),
+        ],
+        ..batch(vec![changed(&first, &joined)])
+    };
+    assert_eq!(commit(&*store, join.clone()), Ok(()));
+    assert_eq!(commit(&*store, join), CONFLICT);
+    assert_eq!(commit(&*store, begun(&again, Some(id(10)))), Ok(()));
+    let found = wait(store.sms_of_parts(parts)).expect("an answer");
+    assert_eq!(found.id, Some(id(20)));
+    assert_eq!(wait(store.sms(id(11))), Ok(Some(joined)));
+}
+
+pub(super) fn go_when_they_are_old(ground: &TestBed<'_>) {
+    let store = ground.open();
+    let tracker = stored(&*store, 1);
+    let old = of_device(&tracker, 10, &[(40, 1, "hello "), (10, 2, "world")]);
+    let waiting = to_device(&tracker, 20, SmsStatus::Pending);
+    let recent = to_device(&tracker, 30, SmsStatus::Pending);
+    put(&*store, [&old, &waiting, &recent].map(added).into());
+    let retention = Retention {
+        sms_before: at(30),
+        ..Retention::NOTHING
+    };
+    while wait(store.sweep(retention, 1)).expect("it is swept").more {}
+    for id in [old.ids(), waiting.ids()].concat() {
+        assert_eq!(wait(store.sms(id)), Ok(None));
+    }
+    assert_eq!(page(&*store, &tracker, 1), (vec![id(30)], 1));
+    assert_eq!(lists(&*store, &tracker), ([id(30)].into(), 1, 1));
+    let parts = old.parts_key().expect("it has parts");
+    assert_eq!(wait(store.sms_of_parts(parts)), Ok(FoundParts::default()));
+}
+
+pub(super) fn go_with_their_device(ground: &TestBed<'_>) {
+    let store = ground.open();
+    let (tracker, other) = (stored(&*store, 1), stored(&*store, 2));
+    let kept = to_device(&other, 90, SmsStatus::Pending);
+    put(&*store, vec![added(&kept)]);
+    for second in 10..30 {
+        put(
+            &*store,
+            vec![added(&to_device(&tracker, second, SmsStatus::Pending))],
+        );
+    }
+    assert_eq!(commit(&*store, forgotten(&tracker)), Ok(()));
+    // They are not swept yet, and not found any more.
+    assert_eq!(wait(store.sms(id(10))), Ok(None));
+    assert_eq!(wait(store.sms_for_network(9)), Ok(vec![kept.clone()]));
+    assert_eq!(wait(store.sms_due(at(900), 9)), Ok(vec![kept.clone()]));
+    let again = Profile {
+        number: 3,
+        ..tracker.clone()
+    };
+    assert_eq!(commit(&*store, known(&again)), Ok(()));
+    assert_eq!(page(&*store, &again, 1), (vec![], 0));
+    while wait(store.sweep(Retention::NOTHING, 3))
+        .expect("it is swept")
+        .more
+    {}
+    assert_eq!(page(&*store, &tracker, 1), (vec![], 0), "nothing is left");
+    assert_eq!(lists(&*store, &tracker), ([id(90)].into(), 1, 0));
+    assert_eq!(wait(store.sms(id(90))), Ok(Some(kept)));
+}
+
+const CONFLICT: Result<(), CommitError> = Err(CommitError::Conflict);
+
+/// An SMS that a device sent; of each part the second it came in, its number and its text.
+pub(crate) fn of_device(device: &Profile, second: i64, parts: &[(i64, u8, &str)]) -> Sms {
+    let part = |(second, number, text): &(i64, u8, &str)| ReceivedPart {
+        number: *number,
+        id: id(*second),
+        text: (*text).into(),
+    };
+    let way = SmsWay::FromDevice(JoinedSms {
+        total: 2,
+        identifier: 42,
+        parts: parts.iter().map(part).collect(),
+    });
+    Sms {
+        dest: Some("1234".into()),
+        ..sms(device, second, way)
+    }
+}
+
+/// An SMS to a device; it is valid for 100 seconds.
+pub(crate) fn to_device(device: &Profile, second: i64, status: SmsStatus) -> Sms {
+    let submitted = SubmittedSms {
+        payload: "open".into(),
+        source_type: AddressType::National,
+        udh: None,
+        expires_at: at(second + 100),
+        status,
+        task: (status == SmsStatus::Pending).then_some(NetworkTask::Send),
+        taken_at: None,
+        buffered_at: None,
+        final_at: None,
+        reason: None,
+    };
+    sms(device, second, SmsWay::ToDevice(Box::new(submitted)))
+}
+
+/// A change that adds an SMS.
+pub(crate) fn added(sms: &Sms) -> Change {
+    Change::PutSms {
+        was: None,
+        sms: Box::new(sms.clone()),
+    }
+}
+
+fn changed(was: &Sms, sms: &Sms) -> Change {
+    Change::PutSms {
+        was: Some(was.state()),
+        sms: Box::new(sms.clone()),
+    }
+}
+
+/// An SMS with something in every field, and longer than a row.
+fn full(device: &Profile, second: i64) -> Sms {
+    let way = SmsWay::ToDevice(Box::new(SubmittedSms {
+        payload: "größer ".repeat(900).into(),
+        source_type: AddressType::Alphanumeric,
+        udh: Some([0, 1, 0xff].into()),
+        expires_at: at(second + 1),
+        status: SmsStatus::Failed,
+        task: Some(NetworkTask::Withdraw),
+        taken_at: Some(at(second + 2)),
+        buffered_at: Some(at(second + 3)),
+        final_at: Some(at(second + 4)),
+        reason: Some("outcome unknown".into()),
+    }));
+    Sms {
+        dest: Some("882285100000001".into()),
+        dcs: 0xf4,
+        pid: 0x41,
+        ..sms(device, second, way)
+    }
+}
+
+fn sms(device: &Profile, second: i64, way: SmsWay) -> Sms {
+    Sms {
+        id: id(second),
+        customer: device.customer.clone(),
+        device: device.key(),
+        device_number: device.number,
+        iccid: device.iccid.clone(),
+        source: "Größe".into(),
+        dest: None,
+        dcs: 0,
+        pid: 0,
+        submitted_at: at(second),
+        way,
+    }
+}
+
+fn id(second: i64) -> SmsId {
+    SmsId::new(&moment(second, 0))
+}
+
+fn stored(store: &dyn Store, number: u64) -> Profile {
+    let device = device(&acme(), number);
+    assert_eq!(commit(store, known(&device)), Ok(()));
+    device
+}
+
+/// The ids on a page of two SMS of a device, and how many it has.
+fn page(store: &dyn Store, device: &Profile, number: u32) -> (Vec<SmsId>, u64) {
+    let page = wait(store.sms_of(device.number, PageRequest { number, size: 2 }));
+    let page = page.expect("an answer");
+    (page.items.iter().map(|sms| sms.id).collect(), page.total)
+}
+
+/// Which SMS the network has something to do for, how many are due at last, and how many of a
+/// device are open.
+fn lists(store: &dyn Store, device: &Profile) -> (Vec<SmsId>, usize, u32) {
+    let waiting = wait(store.sms_for_network(9)).expect("an answer");
+    let due = wait(store.sms_due(at(1_000), 9)).expect("an answer");
+    let open = wait(store.open_sms(device.number, 9)).expect("an answer");
+    (waiting.iter().map(|sms| sms.id).collect(), due.len(), open)
+}

@@ -1,0 +1,30 @@
+//! What is asked of SMS? By the API, by the network, and by what settles them.
+
+use engine::directory::sms::FoundParts;
+use engine::ids::SmsId;
+use engine::moment::Timestamp;
+use engine::query::{Page, PageRequest};
+use engine::sms::{PartsKey, Sms};
+
+use crate::ReadAnswer;
+
+/// The queries of SMS. Those of a removed device are not found.
+pub trait SmsReads: Send + Sync {
+    /// The SMS with this id, or with a part of this id.
+    fn sms(&self, id: SmsId) -> ReadAnswer<Option<Sms>>;
+
+    /// The SMS of the device with this integer id, newest first.
+    fn sms_of(&self, device: u64, page: PageRequest) -> ReadAnswer<Page<Sms>>;
+
+    /// The last SMS of a device with these parts.
+    fn sms_of_parts(&self, parts: PartsKey) -> ReadAnswer<FoundParts>;
+
+    /// How many SMS to the device with this integer id have no final status, up to `max`.
+    fn open_sms(&self, device: u64, max: u32) -> ReadAnswer<u32>;
+
+    /// SMS for which the network has something to do, the oldest first, at most `max`.
+    fn sms_for_network(&self, max: u32) -> ReadAnswer<Vec<Sms>>;
+
+    /// SMS whose validity is over at an instant, at most `max`.
+    fn sms_due(&self, at: Timestamp, max: u32) -> ReadAnswer<Vec<Sms>>;
+}
