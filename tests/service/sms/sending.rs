@@ -101,7 +101,7 @@ fn an_sms_ends_with_its_validity_and_the_outcome_of_one_that_was_taken_is_unknow
     let setup = SmsService::new();
     let endpoint = Endpoint::new();
     setup.forward_to(&endpoint);
-    let soon = expiry_in_seconds(3);
+    let soon = expiry_in_seconds(6);
     let taken = setup.send(&with(text_to_device("taken"), "expiry_date", json!(soon)));
     setup.take();
     let waiting = setup.send(&with(text_to_device("waiting"), "expiry_date", json!(soon)));
