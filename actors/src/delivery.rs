@@ -14,7 +14,7 @@ use engine::delivery::backlog::Sequence;
 use engine::delivery::command::{DestinationCommand, DestinationReply, TestOutcome};
 use engine::delivery::destination::{Destination, DestinationAmendment};
 use engine::delivery::forwarders::creation;
-use engine::delivery::forwarding::{DeliveryRules, NotActive, ReplayUnderWay};
+use engine::delivery::forwarding::{DeliveryRules, ReplayUnderWay};
 use engine::idempotency::IdempotencyRecord;
 use engine::ids::{CustomerId, DestinationId};
 use engine::supervision::Unserved;
@@ -121,12 +121,12 @@ impl Deliveries {
     }
 
     /// Delivers its dead letters again; when this answers Ok that is durable.
-    pub async fn replay(&self, id: DestinationId) -> Result<Result<(), NotActive>, Unserved> {
+    pub async fn replay(&self, id: DestinationId) -> Result<(), Unserved> {
         let answer = self.ask(id, DestinationCommand::Replay).await?;
-        let DestinationReply::Replayed(replayed) = answer else {
+        let DestinationReply::Replayed = answer else {
             return Err(unexpected(&answer));
         };
-        Ok(replayed)
+        Ok(())
     }
 
     /// Discards dead letters of it for good; when this answers Ok that is durable.

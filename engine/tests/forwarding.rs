@@ -7,7 +7,7 @@
 mod fixture;
 
 use engine::delivery::destination::{DestinationState, EventTypes};
-use engine::delivery::forwarding::{DeliveryOutcome, NotActive, ReplayUnderWay};
+use engine::delivery::forwarding::{DeliveryOutcome, ReplayUnderWay};
 use engine::event::EventType;
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_oneof, proptest};
@@ -52,7 +52,7 @@ fn an_sms_is_given_up_and_logged_and_the_next_one_is_tried() {
     assert_eq!(fixture.log.len(), 2);
     fixture.emit_as(1, EventType::SmsReceived);
     fixture.end("1/3", DeliveryOutcome::Delivered);
-    assert_eq!(fixture.replay(), Ok(()));
+    fixture.replay();
     fixture.heal();
     fixture.assert_complete();
 }
@@ -180,7 +180,7 @@ fn an_event_behind_one_that_would_be_read_again_does_not_become_a_retry() {
     fixture.restart();
     fixture.emit(1, 1);
     assert_eq!(fixture.in_flight(), ["1/2"]);
-    assert_eq!(fixture.replay(), Ok(()));
+    fixture.replay();
     fixture.emit(1, 1);
     assert_eq!(fixture.stored.retrying.len(), 1, "1/1 alone");
     fixture.end_all(&DeliveryOutcome::Delivered);
@@ -199,7 +199,6 @@ fn a_failed_destination_gets_dead_letters_until_it_is_restarted() {
         fixture.dead(),
         ["1/1 after 5", "2/1 after 0", "2/2 after 0"]
     );
-    assert_eq!(fixture.replay(), Err(NotActive));
     assert_eq!(fixture.failure(), Some("the endpoint answered 500"));
 
     fixture.restart();
@@ -213,6 +212,26 @@ fn a_failed_destination_gets_dead_letters_until_it_is_restarted() {
     fixture.end_all(&DeliveryOutcome::Delivered);
     assert_eq!(fixture.accepted(), ["2/3"]);
     assert_eq!(fixture.dead().len(), 3, "they wait for a replay");
+}
+
+#[test]
+fn a_replay_of_a_failed_destination_begins_at_its_restart_and_nothing_overtakes_it() {
+    let mut fixture = ForwardingFixture::open();
+    fixture.fail();
+    fixture.emit(1, 2);
+    fixture.replay();
+    fixture.emit(1, 1);
+    assert!(fixture.in_flight().is_empty());
+    let dead = ["1/1 after 5", "1/2 after 0", "1/3 after 0", "1/4 after 0"];
+    assert_eq!(fixture.dead(), dead);
+    assert_eq!(fixture.discard("1/1"), Ok(()), "none of them is queued yet");
+    fixture.restart_service();
+
+    fixture.restart();
+    fixture.emit(1, 1);
+    fixture.end_all(&DeliveryOutcome::Delivered);
+    assert_eq!(fixture.accepted(), ["1/2", "1/3", "1/4", "1/5"]);
+    assert!(fixture.dead().is_empty());
 }
 
 #[test]
@@ -238,7 +257,7 @@ fn a_discarded_dead_letter_is_not_delivered_and_delays_nothing() {
     assert_eq!(fixture.passed(), 3);
     fixture.restart_service();
     fixture.restart();
-    assert_eq!(fixture.replay(), Ok(()));
+    fixture.replay();
     fixture.heal();
     assert_eq!(fixture.accepted(), ["1/2", "1/3"]);
     fixture.assert_complete();
@@ -258,7 +277,7 @@ fn a_replay_delivers_dead_letters_in_order_and_before_anything_new() {
     fixture.fail();
     fixture.emit(2, 600);
     fixture.restart();
-    assert_eq!(fixture.replay(), Ok(()));
+    fixture.replay();
     fixture.emit(2, 1);
     fixture.end_all(&DeliveryOutcome::Delivered);
     let mut expected = vec!["1/1".to_owned()];
@@ -279,7 +298,7 @@ fn a_replay_ends_before_events_that_were_read_earlier_go_on() {
     fixture.emit(2, 1);
     fixture.restart();
     fixture.emit(2, 2);
-    assert_eq!(fixture.replay(), Ok(()));
+    fixture.replay();
     for number in [3, 1] {
         fixture.end(&format!("2/{number}"), DeliveryOutcome::Delivered);
     }
@@ -297,7 +316,7 @@ fn a_replay_goes_on_after_a_crash() {
     fixture.fail();
     fixture.emit(2, 600);
     fixture.restart();
-    assert_eq!(fixture.replay(), Ok(()));
+    fixture.replay();
     fixture.end("2/1", DeliveryOutcome::Delivered);
     fixture.restart_service();
     fixture.end_all(&DeliveryOutcome::Delivered);
@@ -317,7 +336,7 @@ fn a_replay_ends_even_if_every_device_has_a_retry() {
         fixture.emit(device, 1);
     }
     fixture.end_all(&refused());
-    assert_eq!(fixture.replay(), Ok(()));
+    fixture.replay();
     fixture.heal();
     assert!(fixture.dead().is_empty() && fixture.stored.retrying.is_empty());
     assert_eq!(fixture.accepted_once().len(), 17);
@@ -464,9 +483,7 @@ proptest! {
                 Transition::PassTime(ms) => fixture.pass_time(ms.into()),
                 Transition::Crash => fixture.restart_service(),
                 Transition::Restart => fixture.restart(),
-                Transition::Replay => {
-                    let _ = fixture.replay();
-                }
+                Transition::Replay => fixture.replay(),
                 Transition::Backlog(over) => {
                     fixture.note_backlog(fixture::BACKLOG_MAX + u64::from(over));
                 }
@@ -475,7 +492,7 @@ proptest! {
         }
         fixture.restart();
         fixture.heal();
-        assert!(fixture.replay().is_ok());
+        fixture.replay();
         fixture.heal();
         fixture.assert_complete();
     }

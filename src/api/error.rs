@@ -15,7 +15,7 @@ use serde::Serialize;
 use actors::jobs::selection::SelectionFailure;
 use engine::action::Mode;
 use engine::change::UniqueName;
-use engine::delivery::forwarding::{NotActive, ReplayUnderWay};
+use engine::delivery::forwarding::ReplayUnderWay;
 use engine::device::queue::CancelRefusal;
 use engine::device::refusal::SubmitRefusal;
 use engine::directory::DirectoryRefusal;
@@ -588,12 +588,6 @@ impl From<BackupRefused> for ApiError {
             BackupRefused::UnderWay => Self::clash("BACKUP_IN_PROGRESS", refusal),
             BackupRefused::Unavailable => Self::from(Unavailable),
         }
-    }
-}
-
-impl From<NotActive> for ApiError {
-    fn from(refusal: NotActive) -> Self {
-        Self::clash("INTEGRATION_FAILED", refusal)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::delivery::backlog::Sequence;
 use crate::delivery::destination::{Destination, DestinationAmendment};
-use crate::delivery::forwarding::{NotActive, ReplayUnderWay};
+use crate::delivery::forwarding::ReplayUnderWay;
 
 /// A caller's command to a destination.
 #[derive(Clone, Debug)]
@@ -26,8 +26,8 @@ pub enum DestinationCommand {
 pub enum DestinationReply {
     /// The destination in its current state.
     Destination(Box<Destination>),
-    /// Whether a replay began.
-    Replayed(Result<(), NotActive>),
+    /// Its dead letters will be delivered again.
+    Replayed,
     /// Whether the dead letters are deleted.
     Discarded(Result<(), ReplayUnderWay>),
     /// The result of a test.

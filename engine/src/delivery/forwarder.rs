@@ -205,7 +205,10 @@ impl<R> Forwarder<R> {
                 it.restart(m, tasks);
                 DestinationReply::Destination(Box::new(it.destination().clone()))
             }
-            DestinationCommand::Replay => DestinationReply::Replayed(it.replay(m, tasks)),
+            DestinationCommand::Replay => {
+                it.replay(m, tasks);
+                DestinationReply::Replayed
+            }
             DestinationCommand::Discard(dead_letters) => {
                 DestinationReply::Discarded(it.discard(m, &dead_letters, tasks))
             }

@@ -106,11 +106,6 @@ enum Replaying {
     Reading,
 }
 
-/// Dead letters cannot be replayed while the destination is failed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("the integration has failed; restart it first")]
-pub struct NotActive;
-
 /// Dead letters cannot be discarded during a replay.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("a replay is in progress; try again when `replaying` is false")]
@@ -304,15 +299,9 @@ impl Forwarding {
         self.advance(m, out);
     }
 
-    /// Delivers its dead letters again, in order and before anything new.
-    pub(super) fn replay(
-        &mut self,
-        m: &mut Moment,
-        out: &mut ForwarderOutput,
-    ) -> Result<(), NotActive> {
-        if self.is_failed() {
-            return Err(NotActive);
-        }
+    /// Delivers its dead letters again, in order and before anything new; if it has failed, once it
+    /// is restarted.
+    pub(super) fn replay(&mut self, m: &mut Moment, out: &mut ForwarderOutput) {
         if self.replay == Replaying::No {
             self.replay = Replaying::Behind(None);
             self.queues.pause_fresh();
@@ -320,7 +309,6 @@ impl Forwarding {
             self.unsaved.put_destination();
         }
         self.advance(m, out);
-        Ok(())
     }
 
     /// When [`Forwarding::handle_timeout`] is due.

@@ -14,7 +14,7 @@ use engine::delivery::destination::{
 };
 use engine::delivery::forwarder::{Forwarder, ForwarderEffect, ForwarderInput};
 use engine::delivery::forwarding::{
-    DeliveryOutcome, DeliveryRules, FailedDelivery, ForwarderTask, Forwarding, NotActive,
+    DeliveryOutcome, DeliveryRules, FailedDelivery, ForwarderTask, Forwarding,
     ReplayUnderWay,
 };
 use engine::event::EventType;
@@ -232,11 +232,9 @@ impl ForwardingFixture {
         self.step(ForwarderInput::Command(DestinationCommand::Restart, ()));
     }
 
-    pub(crate) fn replay(&mut self) -> Result<(), NotActive> {
-        match self.step(ForwarderInput::Command(DestinationCommand::Replay, ())) {
-            Some(DestinationReply::Replayed(replayed)) => replayed,
-            other => panic!("{other:?}"),
-        }
+    pub(crate) fn replay(&mut self) {
+        let reply = self.step(ForwarderInput::Command(DestinationCommand::Replay, ()));
+        assert_eq!(reply, Some(DestinationReply::Replayed));
     }
 
     /// Discards a dead letter, which is not to be delivered from then on.

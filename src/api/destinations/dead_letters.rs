@@ -102,7 +102,7 @@ pub(in crate::api) async fn replayed<K: DestinationKind>(
     id: DestinationId,
 ) -> Result<HttpResponse, ApiError> {
     owned::<K>(api, caller, id).await?;
-    api.deliveries.replay(id).await.map_err(unserved::<K>)??;
+    api.deliveries.replay(id).await.map_err(unserved::<K>)?;
     Ok(HttpResponse::Accepted().json(followed::<K>(api, caller, id).await?))
 }
 

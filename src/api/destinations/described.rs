@@ -58,18 +58,17 @@ impl DescribedKind {
 
     /// POST replay.
     pub(in crate::api) fn replay(self, id: &'static str, followed: Schema) -> ApiOperation {
-        let text = "Queues the dead letters for delivery, in order and ahead of new events. Each \
-                    event keeps its `webhook-id` and gets the full number of attempts. Calling \
-                    this again during a replay has no effect.";
         let Self { tag, noun, failed } = self;
+        let text = format!(
+            "Queues the dead letters for delivery, in order and ahead of new events. Each event \
+             keeps its `webhook-id` and gets the full number of attempts. While the state is \
+             `{failed}`, `replaying` stays `true` and the dead letters are queued once the {noun} \
+             is restarted, so that no new event overtakes them. Calling this again during a \
+             replay has no effect."
+        );
         ApiOperation::new(id, tag, "Replay dead letters")
             .description(text)
-            .answer(202, followed, "The replay has started.")
-            .refusal(
-                409,
-                &["INTEGRATION_FAILED"],
-                &format!("The state is `{failed}`. Restart the {noun} first."),
-            )
+            .answer(202, followed, "The dead letters will be delivered again.")
     }
 }
 

@@ -26,7 +26,7 @@ impl Forwarding {
         dead_letters: &[Sequence],
         out: &mut ForwarderOutput,
     ) -> Result<(), ReplayUnderWay> {
-        if self.replay != Replaying::No {
+        if self.replay != Replaying::No && !self.is_failed() {
             return Err(ReplayUnderWay);
         }
         for sequence in dead_letters {

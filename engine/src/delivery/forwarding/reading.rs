@@ -61,6 +61,8 @@ impl Forwarding {
     /// Reads further: dead letters of a replay before new events.
     pub(super) fn read_on(&mut self, out: &mut ForwarderOutput) {
         match self.replay {
+            // What happens until the restart becomes a dead letter, too.
+            Replaying::Behind(_) if self.is_failed() => self.read_partitions(out),
             Replaying::Behind(after) if self.queues.retrying() < RETRYING_MAX / 2 => {
                 self.replay = Replaying::Reading;
                 let max = REPLAYED_MAX;
