@@ -88,6 +88,11 @@ impl TestService {
         });
         keep("clients.txt", &spare);
         keep("devices.txt", &devices.map(str::to_owned));
+        let sims = ["awake", "quiet-1", "quiet-2"].map(|id| {
+            let path = format!("/management-api/v1/devices/{id}");
+            text(&caller.request("GET", &path).expect(200)["iccid"])
+        });
+        keep("sims.txt", &sims);
         let webhooks = ["one", "two", "three"].map(|name| {
             let body = json!({ "name": name, "url": "https://signalbox.invalid/" });
             let path = "/management-api/v1/integrate/clouds/webhooks";

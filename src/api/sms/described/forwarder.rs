@@ -17,9 +17,10 @@ const FORWARDER: DescribedKind = DescribedKind {
 
 /// GET.
 pub(in crate::api) fn show() -> ApiOperation {
-    ApiOperation::new("getSmsForwarder", Tag::Sms, "Get the SMS forwarder")
+    let operation = ApiOperation::new("getSmsForwarder", Tag::Sms, "Get the SMS forwarder")
         .description("Returns the SMS forwarder of the customer with its backlog.")
-        .answer(200, followed(), "The forwarder and its backlog.")
+        .answer(200, followed(), "The forwarder and its backlog.");
+    unless_unknown(operation)
 }
 
 /// PUT.
@@ -44,9 +45,10 @@ pub(in crate::api) fn put() -> ApiOperation {
 pub(in crate::api) fn delete() -> ApiOperation {
     let text = "Also deletes its waiting events and its dead letters. A delivery in progress may \
                 still arrive.";
-    ApiOperation::new("deleteSmsForwarder", Tag::Sms, "Delete the SMS forwarder")
+    let operation = ApiOperation::new("deleteSmsForwarder", Tag::Sms, "Delete the SMS forwarder")
         .description(text)
-        .answer_empty(204, "The forwarder is deleted.")
+        .answer_empty(204, "The forwarder is deleted.");
+    unless_unknown(operation)
 }
 
 /// POST test.
@@ -54,14 +56,15 @@ pub(in crate::api) fn test() -> ApiOperation {
     let text = "Sends one message of a device (POST) and one delivery report (PATCH), both with \
                 made-up values, and waits for the responses. There is one attempt each. The \
                 result is that of the first one that is not accepted.";
-    ApiOperation::new("testSmsForwarder", Tag::Sms, "Send test events")
+    let operation = ApiOperation::new("testSmsForwarder", Tag::Sms, "Send test events")
         .description(text)
-        .answer(200, tested(), "The result of the deliveries.")
+        .answer(200, tested(), "The result of the deliveries.");
+    unless_unknown(operation)
 }
 
 /// GET dead letters.
 pub(in crate::api) fn letters() -> ApiOperation {
-    FORWARDER.letters("listSmsDeadLetters")
+    unless_unknown(FORWARDER.letters("listSmsDeadLetters"))
 }
 
 /// DELETE one dead letter.
@@ -71,12 +74,12 @@ pub(in crate::api) fn discard() -> ApiOperation {
 
 /// DELETE all dead letters.
 pub(in crate::api) fn discard_all() -> ApiOperation {
-    FORWARDER.discard_all("discardSmsDeadLetters")
+    unless_unknown(FORWARDER.discard_all("discardSmsDeadLetters"))
 }
 
 /// POST replay.
 pub(in crate::api) fn replay() -> ApiOperation {
-    FORWARDER.replay("replaySmsDeadLetters", followed())
+    unless_unknown(FORWARDER.replay("replaySmsDeadLetters", followed()))
 }
 
 /// What the endpoint of a forwarder receives.
@@ -103,6 +106,11 @@ pub(in crate::api) fn events() -> [WebhookEvent; 2] {
             body: sms_report(),
         },
     ]
+}
+
+/// A customer may have no forwarder, which no part of a path names.
+fn unless_unknown(operation: ApiOperation) -> ApiOperation {
+    operation.refusal(404, &["NOT_FOUND"], "The customer has no SMS forwarder.")
 }
 
 fn url() -> Schema {
