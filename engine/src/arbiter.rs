@@ -625,9 +625,12 @@ impl<H, R> Arbiter<H, R> {
             }
             Classified::ToIdentity(arrival) => self.look_up_identity(at, arrival, out),
             Classified::Answered { datagram, reason } => {
-                self.note_if_stranger(at, origin, reason, out);
-                out.push_back(ArbiterEffect::Drop(origin.number, reason));
-                out.push_back(ArbiterEffect::Send(origin.peer, datagram));
+                if reason.is_of_stranger()
+                    && let Err(scope) = self.admit_answer(at, origin.peer)
+                {
+                    return out.push_back(over_rate(origin.number, scope));
+                }
+                self.answer(at, origin, (datagram, reason), out);
             }
             Classified::Ignored(reason) => {
                 self.note_if_stranger(at, origin, reason, out);
@@ -644,6 +647,24 @@ impl<H, R> Arbiter<H, R> {
         let router = &self.router;
         self.admission
             .admit_look_up(at.now, peer, || router.knows(peer))
+    }
+
+    fn admit_answer(&mut self, at: &Conditions, peer: Peer) -> Result<(), RateScope> {
+        let router = &self.router;
+        self.admission
+            .admit_answer(at.now, peer, || router.knows(peer))
+    }
+
+    fn answer(
+        &mut self,
+        at: &Conditions,
+        origin: Origin,
+        (datagram, reason): (Vec<u8>, DropReason),
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        self.note_if_stranger(at, origin, reason, out);
+        out.push_back(ArbiterEffect::Drop(origin.number, reason));
+        out.push_back(ArbiterEffect::Send(origin.peer, datagram));
     }
 
     /// Counts a refusal against its sender, if that is no known device. While devices are restored
@@ -677,9 +698,8 @@ impl<H, R> Arbiter<H, R> {
         arrival: Inbound,
         out: &mut ArbiterEffects<H, R>,
     ) {
-        let (origin, router) = (Origin::of(&arrival), &self.router);
-        let admitted = (self.admission).admit_refusal(at.now, || router.knows(origin.peer));
-        if let Err(scope) = admitted {
+        let origin = Origin::of(&arrival);
+        if let Err(scope) = self.admit_answer(at, origin.peer) {
             return out.push_back(over_rate(origin.number, scope));
         }
         let refusal = dispatch::unknown_address(&arrival, at.restoration);
@@ -687,7 +707,12 @@ impl<H, R> Arbiter<H, R> {
         if answer.is_some() || at.restoration == Restoration::Complete {
             self.strangers.note(Stranger::of(&arrival, answer, at.now));
         }
-        self.dispatch(at, origin, refusal, out);
+        match refusal {
+            Classified::Answered { datagram, reason } => {
+                self.answer(at, origin, (datagram, reason), out);
+            }
+            other => self.dispatch(at, origin, other, out),
+        }
     }
 
     fn is_overloaded(&self, at: &Conditions) -> bool {

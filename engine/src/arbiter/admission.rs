@@ -4,7 +4,7 @@
 //! | rate | counts | beyond it |
 //! |---|---|---|
 //! | stranger | refused messages from an address without a device | its datagrams are unread |
-//! | strangers | refusals for senders at all such addresses, and look-ups | neither is done |
+//! | strangers | answers to senders at all such addresses, and look-ups | neither is done |
 //! | device | everything from one address and port | it is dropped unread |
 //! | customer | messages of its devices while those of another one send | they are dropped |
 //!
@@ -60,9 +60,9 @@ pub struct RateLimits {
 pub(super) struct Admission {
     known_devices: Arc<KnownDevices>,
     strangers: RateTable,
-    refusals: Bucket,
+    answers: Bucket,
     look_ups: Bucket,
-    /// The rate of refusals, and that of look-ups.
+    /// The rate of answers, and that of look-ups.
     strangers_rate: Option<Rate>,
     devices: RateTable,
     customers: CustomerRates,
@@ -94,7 +94,7 @@ impl Admission {
         Self {
             known_devices,
             strangers: RateTable::at(Rate::of(rates.stranger, STRANGER_RATE_BURST_S)),
-            refusals: Bucket::default(),
+            answers: Bucket::default(),
             look_ups: Bucket::default(),
             strangers_rate: Rate::of(all_strangers, 1),
             devices: RateTable::at(Rate::of(rates.device, DEVICE_RATE_BURST_S)),
@@ -138,15 +138,16 @@ impl Admission {
         }
     }
 
-    /// Whether a message that belongs to no device is refused with an answer.
-    pub(super) fn admit_refusal(
+    /// Whether a message that belongs to no device is answered. `knows` as for a datagram.
+    pub(super) fn admit_answer(
         &mut self,
         now: Timestamp,
+        peer: Peer,
         knows: impl FnOnce() -> bool,
     ) -> Result<(), RateScope> {
-        match knows() {
+        match self.may_be_device_at(peer) || knows() {
             true => Ok(()),
-            false => take(&mut self.refusals, self.strangers_rate, now),
+            false => take(&mut self.answers, self.strangers_rate, now),
         }
     }
 

@@ -3,6 +3,7 @@
 pub(super) mod vocabulary;
 
 use protocol::coap::code::Code;
+use protocol::coap::message::{Message, MessageId};
 
 use super::input::{ActorExit, DeviceCommand, DeviceInput, StoreUnavailable};
 use super::{CROWDED_RETRY_MS, STORE_RETRY_MS};
@@ -296,6 +297,9 @@ fn beyond_the_rate_of_all_strangers_none_is_answered() {
     }
     let number = BOUNDS.rates.stranger * STRANGERS_RATE_FACTOR + 1;
     assert_eq!(last, [format!("drop {number}: OverRate(Strangers)")]);
+    let ping = Message::ping(MessageId(1));
+    let ping = fixture.receives(&ping);
+    assert_eq!(ping, [format!("drop {}: OverRate(Strangers)", number + 1)]);
 }
 
 #[test]

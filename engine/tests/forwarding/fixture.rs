@@ -14,8 +14,7 @@ use engine::delivery::destination::{
 };
 use engine::delivery::forwarder::{Forwarder, ForwarderEffect, ForwarderInput};
 use engine::delivery::forwarding::{
-    DeliveryOutcome, DeliveryRules, FailedDelivery, ForwarderTask, Forwarding,
-    ReplayUnderWay,
+    DeliveryOutcome, DeliveryRules, FailedDelivery, ForwarderTask, Forwarding, ReplayUnderWay,
 };
 use engine::event::EventType;
 use engine::ids::{CustomerId, DestinationId, DeviceId, DeviceKey, EventId, Partition};
