@@ -707,11 +707,10 @@ impl<H, R> Arbiter<H, R> {
         if answer.is_some() || at.restoration == Restoration::Complete {
             self.strangers.note(Stranger::of(&arrival, answer, at.now));
         }
-        match refusal {
-            Classified::Answered { datagram, reason } => {
-                self.answer(at, origin, (datagram, reason), out);
-            }
-            other => self.dispatch(at, origin, other, out),
+        if let Classified::Answered { datagram, reason } = refusal {
+            self.answer(at, origin, (datagram, reason), out);
+        } else {
+            self.dispatch(at, origin, refusal, out);
         }
     }
 
