@@ -49,7 +49,7 @@ use crate::profile::Profile;
 use crate::strangers::{Stranger, StrangerReport, Strangers};
 use crate::supervision::{ActorFailure, Child, Generation, Supervisor, Unserved, Verdict};
 
-use admission::{Admission, CustomerSlot, RateLimits};
+use admission::{Admission, CustomerSlot, RateLimits, StrangerHandling};
 use deadlines::Deadlines;
 use effect::{ArbiterEffect, LookupId, StartupProgress, StoreLookup};
 use input::{
@@ -609,7 +609,8 @@ impl<H, R> Arbiter<H, R> {
                 self.look_up_identity(at, Inbound::Message(datagram), out);
             }
             Classified::ToEndpoint(endpoint, datagram) => {
-                if let Err(scope) = self.admit_look_up(at, datagram.peer) {
+                if let Err(scope) = self.admit_handling(StrangerHandling::LookUp, at, datagram.peer)
+                {
                     return out.push_back(over_rate(origin.number, scope));
                 }
                 let look_up = self.pending_lookups.endpoint(endpoint, datagram);
@@ -626,7 +627,8 @@ impl<H, R> Arbiter<H, R> {
             Classified::ToIdentity(arrival) => self.look_up_identity(at, arrival, out),
             Classified::Answered { datagram, reason } => {
                 if reason.is_of_stranger()
-                    && let Err(scope) = self.admit_answer(at, origin.peer)
+                    && let Err(scope) =
+                        self.admit_handling(StrangerHandling::Answer, at, origin.peer)
                 {
                     return out.push_back(over_rate(origin.number, scope));
                 }
@@ -643,16 +645,15 @@ impl<H, R> Arbiter<H, R> {
         self.known_devices.may_have(mark)
     }
 
-    fn admit_look_up(&mut self, at: &Conditions, peer: Peer) -> Result<(), RateScope> {
+    fn admit_handling(
+        &mut self,
+        handling: StrangerHandling,
+        at: &Conditions,
+        peer: Peer,
+    ) -> Result<(), RateScope> {
         let router = &self.router;
         self.admission
-            .admit_look_up(at.now, peer, || router.knows(peer))
-    }
-
-    fn admit_answer(&mut self, at: &Conditions, peer: Peer) -> Result<(), RateScope> {
-        let router = &self.router;
-        self.admission
-            .admit_answer(at.now, peer, || router.knows(peer))
+            .admit_handling(handling, at.now, peer, || router.knows(peer))
     }
 
     fn answer(
@@ -699,7 +700,7 @@ impl<H, R> Arbiter<H, R> {
         out: &mut ArbiterEffects<H, R>,
     ) {
         let origin = Origin::of(&arrival);
-        if let Err(scope) = self.admit_answer(at, origin.peer) {
+        if let Err(scope) = self.admit_handling(StrangerHandling::Answer, at, origin.peer) {
             return out.push_back(over_rate(origin.number, scope));
         }
         let refusal = dispatch::unknown_address(&arrival, at.restoration);
@@ -729,7 +730,9 @@ impl<H, R> Arbiter<H, R> {
                     self.hand(at.now, *key, DeviceInput::Datagram(arrival), out);
                 }
                 None => {
-                    if let Err(scope) = self.admit_look_up(at, datagram.peer) {
+                    if let Err(scope) =
+                        self.admit_handling(StrangerHandling::LookUp, at, datagram.peer)
+                    {
                         return out.push_back(over_rate(datagram.number, scope));
                     }
                     let look_up = self.pending_lookups.location(location, datagram);
@@ -765,13 +768,18 @@ impl<H, R> Arbiter<H, R> {
         out: &mut ArbiterEffects<H, R>,
     ) {
         let origin = Origin::of(&arrival);
-        if let PeerIdentity::Address(ip) = origin.peer.identity()
-            && !self.is_known(DeviceMark::Address(ip))
-        {
-            return self.refuse_stranger(at, arrival, out);
-        }
-        if let Err(scope) = self.admit_look_up(at, origin.peer) {
-            return out.push_back(over_rate(origin.number, scope));
+        match origin.peer.identity() {
+            PeerIdentity::Address(ip) if !self.is_known(DeviceMark::Address(ip)) => {
+                return self.refuse_stranger(at, arrival, out);
+            }
+            // A device has the address, so the look-up is not one for a stranger.
+            PeerIdentity::Address(_) => {}
+            PeerIdentity::Association(_) => {
+                let look_up = StrangerHandling::LookUp;
+                if let Err(scope) = self.admit_handling(look_up, at, origin.peer) {
+                    return out.push_back(over_rate(origin.number, scope));
+                }
+            }
         }
         match self.pending_lookups.address_queues.enqueue(arrival) {
             Enqueued::First => self.query_identity(origin.peer.identity(), out),

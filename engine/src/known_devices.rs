@@ -75,8 +75,8 @@ impl KnownDevices {
     }
 
     fn contains(&self, digest: u64) -> bool {
-        let layers = self.layers.iter().map_while(OnceLock::get);
-        layers.into_iter().any(|layer| layer.contains(digest))
+        let mut layers = self.layers.iter().map_while(OnceLock::get);
+        layers.any(|layer| layer.contains(digest))
     }
 }
 
@@ -126,8 +126,8 @@ impl Layer {
         bits.all(|(word, bit)| word.load(Ordering::Acquire) & bit != 0)
     }
 
-    /// The bits of an entry: the block is chosen by the upper half of the digest, the bits in it by
-    /// nine bits each of the rest.
+    /// The bits of an entry: the block is chosen by the upper 28 bits of the digest, each bit in it
+    /// by nine of the others.
     fn bits(&self, digest: u64) -> impl Iterator<Item = (&AtomicU64, u64)> {
         let block = ((digest >> 36) as usize * self.blocks.len()) >> 28;
         let block = self.blocks.get(block).into_iter();

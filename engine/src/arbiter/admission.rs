@@ -55,6 +55,15 @@ pub struct RateLimits {
     pub customer: u32,
 }
 
+/// How a message of a stranger may be handled, each within a rate of all strangers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum StrangerHandling {
+    /// Its device is looked up.
+    LookUp,
+    /// It belongs to no device and is answered.
+    Answer,
+}
+
 /// What the senders of an arbiter's datagrams have used of their rates.
 #[derive(Debug)]
 pub(super) struct Admission {
@@ -125,29 +134,28 @@ impl Admission {
         }
     }
 
-    /// Whether a look-up may begin for the sender of a message. `knows` as for a datagram.
-    pub(super) fn admit_look_up(
+    /// Whether a message may be handled in this way, whose sender may be a stranger. `knows` as for
+    /// a datagram.
+    pub(super) fn admit_handling(
         &mut self,
+        handling: StrangerHandling,
         now: Timestamp,
         peer: Peer,
         knows: impl FnOnce() -> bool,
     ) -> Result<(), RateScope> {
-        match self.may_be_device_at(peer) || knows() {
-            true => Ok(()),
-            false => take(&mut self.look_ups, self.strangers_rate, now),
+        let Some(rate) = self.strangers_rate else {
+            return Ok(());
+        };
+        if self.may_be_device_at(peer) || knows() {
+            return Ok(());
         }
-    }
-
-    /// Whether a message that belongs to no device is answered. `knows` as for a datagram.
-    pub(super) fn admit_answer(
-        &mut self,
-        now: Timestamp,
-        peer: Peer,
-        knows: impl FnOnce() -> bool,
-    ) -> Result<(), RateScope> {
-        match self.may_be_device_at(peer) || knows() {
+        let bucket = match handling {
+            StrangerHandling::LookUp => &mut self.look_ups,
+            StrangerHandling::Answer => &mut self.answers,
+        };
+        match bucket.take(rate, now) {
             true => Ok(()),
-            false => take(&mut self.answers, self.strangers_rate, now),
+            false => Err(RateScope::Strangers),
         }
     }
 
@@ -175,18 +183,9 @@ impl Admission {
     pub(super) fn slot_of(&mut self, customer: &CustomerId) -> CustomerSlot {
         self.customers.slot_of(customer)
     }
-}
 
-impl Admission {
     fn may_be_device_at(&self, peer: Peer) -> bool {
         self.known_devices.may_have(DeviceMark::Address(peer.ip()))
-    }
-}
-
-fn take(bucket: &mut Bucket, rate: Option<Rate>, now: Timestamp) -> Result<(), RateScope> {
-    match rate.is_none_or(|rate| bucket.take(rate, now)) {
-        true => Ok(()),
-        false => Err(RateScope::Strangers),
     }
 }
 

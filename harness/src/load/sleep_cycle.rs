@@ -7,7 +7,7 @@
 //!     +------- about the sleep time is over ----------+
 //! ```
 //! Every datagram that a device sends or receives keeps it awake. Devices that were switched on
-//! together would wake together for ever, so each sleep lasts between half and one and a half of
+//! together would keep waking together, so each sleep lasts between half and one and a half of
 //! the sleep time.
 
 use super::deadlines::Deadlines;

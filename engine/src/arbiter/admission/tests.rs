@@ -67,20 +67,47 @@ fn no_look_up_begins_for_strangers_and_none_is_answered_beyond_the_rate_of_all()
     let mut admission = admission(RATES);
     let stranger = peer("10.1.0.1:5683");
     for _ in 0..10 * STRANGERS_RATE_FACTOR {
-        assert_eq!(admission.admit_look_up(START, stranger, nobody), Ok(()));
-        assert_eq!(admission.admit_answer(START, stranger, nobody), Ok(()));
+        assert_eq!(
+            admission.admit_handling(StrangerHandling::LookUp, START, stranger, nobody),
+            Ok(())
+        );
+        assert_eq!(
+            admission.admit_handling(StrangerHandling::Answer, START, stranger, nobody),
+            Ok(())
+        );
     }
     let over = Err(RateScope::Strangers);
-    assert_eq!(admission.admit_look_up(START, stranger, nobody), over);
-    assert_eq!(admission.admit_look_up(START, stranger, || true), Ok(()));
-    assert_eq!(admission.admit_answer(START, stranger, nobody), over);
-    assert_eq!(admission.admit_answer(START, stranger, || true), Ok(()));
+    assert_eq!(
+        admission.admit_handling(StrangerHandling::LookUp, START, stranger, nobody),
+        over
+    );
+    assert_eq!(
+        admission.admit_handling(StrangerHandling::LookUp, START, stranger, || true),
+        Ok(())
+    );
+    assert_eq!(
+        admission.admit_handling(StrangerHandling::Answer, START, stranger, nobody),
+        over
+    );
+    assert_eq!(
+        admission.admit_handling(StrangerHandling::Answer, START, stranger, || true),
+        Ok(())
+    );
     let later = START.plus_ms(100);
-    assert_eq!(admission.admit_look_up(later, stranger, nobody), Ok(()));
-    assert_eq!(admission.admit_answer(later, stranger, nobody), Ok(()));
+    assert_eq!(
+        admission.admit_handling(StrangerHandling::LookUp, later, stranger, nobody),
+        Ok(())
+    );
+    assert_eq!(
+        admission.admit_handling(StrangerHandling::Answer, later, stranger, nobody),
+        Ok(())
+    );
     let address = DeviceMark::Address(stranger.ip());
     admission.known_devices.add(address);
-    assert_eq!(admission.admit_look_up(START, stranger, nobody), Ok(()));
+    assert_eq!(
+        admission.admit_handling(StrangerHandling::LookUp, START, stranger, nobody),
+        Ok(())
+    );
 }
 
 #[test]
@@ -104,7 +131,10 @@ fn without_rates_everything_is_read() {
         admission.note_stranger(START, stranger);
     }
     assert_eq!(admission.admit(START, stranger, nobody), Ok(()));
-    assert_eq!(admission.admit_look_up(START, stranger, nobody), Ok(()));
+    assert_eq!(
+        admission.admit_handling(StrangerHandling::LookUp, START, stranger, nobody),
+        Ok(())
+    );
 }
 
 fn use_up(admission: &mut Admission, peer: Peer) {
