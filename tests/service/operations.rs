@@ -685,9 +685,12 @@ fn livez(mut stream: &TcpStream) -> String {
     String::from_utf8_lossy(&begun).into_owned()
 }
 
-/// How many connections the service closed for a reason.
+/// How many connections the service closed for a reason. The call may itself be closed without an
+/// answer while all connections are used; then it is repeated.
 fn closed(service: &Service, reason: &str) -> f64 {
-    let metrics = Request::new("GET", "/metrics").send(service.http);
+    let metrics = until("the metrics are answered", || {
+        Request::new("GET", "/metrics").try_send(service.http).ok()
+    });
     let line = format!("signalbox_http_connections_closed_total{{reason=\"{reason}\"}} ");
     let value = metrics.text().lines().find_map(|it| it.strip_prefix(&line));
     value.expect("the metric is there").parse().unwrap()
