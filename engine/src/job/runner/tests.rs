@@ -181,14 +181,16 @@ fn a_cancelled_job_waits_for_the_devices_that_are_being_asked() {
     }
     let drained = fixture.answer(&job, 0, accepted(7));
     assert_eq!(drained.len(), 1);
-    assert!(
-        drained[0].ends_with("job CANCELLED 32+0 of 40"),
-        "{drained:?}"
-    );
-    assert!(drained[0].contains("d32 open"), "{drained:?}");
+    let ended = format!("job CANCELLED {JOB_COMMANDS_MAX}+0 of 40");
+    assert!(drained[0].ends_with(&ended), "{drained:?}");
+    let open = format!("d{JOB_COMMANDS_MAX} open");
+    assert!(drained[0].contains(&open), "{drained:?}");
     assert_eq!(
         fixture.saved(&job, Ok(())),
-        ["count 32+0", "answer caller: CANCELLED 32+0 of 40"]
+        [
+            format!("count {JOB_COMMANDS_MAX}+0"),
+            format!("answer caller: CANCELLED {JOB_COMMANDS_MAX}+0 of 40"),
+        ]
     );
     assert_eq!(
         fixture.cancel(&job, "late"),
@@ -264,15 +266,9 @@ fn jobs_take_turns_device_by_device_and_the_commands_in_flight_have_a_bound() {
     let turns: Vec<_> = (0..4)
         .flat_map(|place| fixture.answer(&jobs[0], place, accepted(7)))
         .collect();
-    assert_eq!(
-        turns,
-        [
-            "submit 32 to d32",
-            "submit 0 to d0",
-            "submit 33 to d33",
-            "submit 1 to d1"
-        ]
-    );
+    let (next, after) = (JOB_COMMANDS_MAX, JOB_COMMANDS_MAX + 1);
+    let expected = [next, 0, after, 1].map(|place| format!("submit {place} to d{place}"));
+    assert_eq!(turns, expected);
 }
 
 #[test]
