@@ -460,7 +460,7 @@ mod tests {
         let meters: Vec<_> = (0..300).map(|number| device(&acme(), number)).collect();
         let mut newest = HashMap::new();
         let mut ledger = Ledger::load(&db).unwrap();
-        for round in 0..60 {
+        for round in 0..120 {
             // A page for each event, so that the checkpoint is completed several times.
             ledger.checkpoint.events_per_page = 1;
             for _ in 0..rng.below(10) {
