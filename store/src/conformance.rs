@@ -28,6 +28,7 @@ mod restoring;
 pub mod rng;
 pub mod samples;
 pub(crate) mod schedules;
+mod sim_logs;
 pub(crate) mod sms;
 mod sweeping;
 mod unique_names;
@@ -57,7 +58,7 @@ pub struct TestBed<'a> {
 /// A property that must hold.
 type Law = fn(&TestBed<'_>);
 
-const LAWS: [(&str, Law); 86] = [
+const LAWS: [(&str, Law); 87] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -192,6 +193,10 @@ const LAWS: [(&str, Law); 86] = [
     (
         "the bytes an entry is about go with it",
         payloads::go_with_their_entries,
+    ),
+    (
+        "the log of a SIM has the entries of every device that had it",
+        sim_logs::have_every_device,
     ),
     (
         "idempotency records are found by their keys",

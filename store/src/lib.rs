@@ -26,7 +26,7 @@ pub use crate::deliveries::DeliveryReads;
 pub use crate::devices::{DeviceReads, RestoredPage};
 pub use crate::directory::DirectoryReads;
 pub use crate::jobs::JobReads;
-pub use crate::maintenance::{Loss, Maintenance, Retention, SweepReport};
+pub use crate::maintenance::{ENTRIES_SWEPT_MS, Loss, Maintenance, Retention, SweepReport};
 pub use crate::partition_notifier::PartitionNotifier;
 pub use crate::sled::{
     BackupFault, CheckReport, Finding, OfflineStore, OpenError, Options, Problem, RestoreError,

@@ -11,6 +11,8 @@ use engine::profile::Profile;
 use engine::query::listed::ListedAction;
 use engine::query::{ActionFilter, ActionOrder, LogFilter, Page, PageRequest};
 
+use crate::ENTRIES_SWEPT_MS;
+
 /// Everything that was put and not removed.
 #[derive(Default)]
 pub(super) struct Model {
@@ -54,7 +56,9 @@ impl Model {
         let count = self.actions.len() + self.entries.len();
         self.actions
             .retain(|_, action| action.status.is_pending() || action.created_at >= before);
-        self.entries.retain(|_, entry| entry.at >= before);
+        let entries_before = before.as_ms().div_euclid(ENTRIES_SWEPT_MS) * ENTRIES_SWEPT_MS;
+        self.entries
+            .retain(|_, entry| entry.at.as_ms() >= entries_before);
         u64::try_from(count - self.actions.len() - self.entries.len()).expect("a count")
     }
 

@@ -16,7 +16,7 @@ use super::overlay::Overlay;
 use super::plan::actions::{creations_of, updates_of};
 use super::plan::{Check, Plan, PlanStep, address_of, shared_names};
 use super::record::{self, Unreadable, number};
-use super::{definitions, destinations, jobs, listing, sms};
+use super::{definitions, destinations, device_log, jobs, listing, sms};
 use crate::CommitError;
 
 /// The action requests of a customer that one batch removes: their rows take about as long as a
@@ -169,7 +169,11 @@ fn take(
             rows.erase(key)?;
         }
         PlanStep::Add(key, delta) => rows.add(key, delta)?,
-        PlanStep::CountEntry(counted) => counted.enter(rows)?,
+        PlanStep::AppendEntry(row) => row.append(rows)?,
+        PlanStep::LeaveSim(sim) => {
+            let (customer, device, iccid) = *sim;
+            device_log::leave_sim(&customer, device, &iccid, rows)?;
+        }
         PlanStep::CountNew(key) => {
             if rows.row(&key)?.is_none() {
                 rows.add(IVec::from(key::customers_counted()), 1)?;
@@ -233,6 +237,7 @@ fn remove_device(device: DeviceKey, ledger: &Ledger, rows: &mut Overlay<'_>) -> 
         rows.remove(address);
     }
     listing::remove(&profile, rows)?;
+    device_log::leave_device(&profile, rows)?;
     rows.erase(key::device::device(device))?;
     rows.erase(key::device::record(device))?;
     remove_values(device, rows)?;

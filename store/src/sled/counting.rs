@@ -1,24 +1,25 @@
 //! How many entries does the log have, and about how many devices? Counted with every entry that is
 //! written or removed, in the same group.
 
-use engine::admin_log::entry::{Category, Entry, Subject};
+use engine::admin_log::entry::{Category, Entry};
 use engine::ids::{CustomerId, DeviceKey, EntryId};
 use sled::IVec;
 
+use super::device_log;
 use super::fault::Fault;
-use super::key::log::Kind;
+use super::key;
+use super::key::log::EntryPlace;
 use super::key::log::count::{self, BucketSize};
 use super::kv::Rows;
 use super::overlay::Overlay;
 use super::record::counts::{KindCounts, read_counts, write_counts};
-use super::record::last_entries::{LastEntries, read_last_entries, write_last_entries};
+use super::record::last_entries::LastEntries;
 
 /// The parts of an entry that are counted.
 pub(super) struct CountedEntry {
-    id: EntryId,
     customer: CustomerId,
     category: Category,
-    subject: Subject,
+    place: EntryPlace,
     device: Option<DeviceKey>,
 }
 
@@ -26,10 +27,9 @@ impl CountedEntry {
     /// The counted parts of this entry.
     pub(super) fn of(entry: &Entry) -> Self {
         Self {
-            id: entry.id,
             customer: entry.customer.clone(),
             category: entry.category,
-            subject: entry.subject,
+            place: EntryPlace::of(entry),
             device: entry.about.as_ref().map(|about| about.key),
         }
     }
@@ -39,66 +39,70 @@ impl CountedEntry {
         size_of::<Self>() + self.customer.as_str().len()
     }
 
-    /// Counts an entry that is written.
-    pub(super) fn enter(&self, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    /// Counts an entry that is written. Returns the last entries about its device before it.
+    pub(super) fn enter(&self, rows: &mut Overlay<'_>) -> Result<LastEntries, Fault> {
         self.count(1, rows)?;
-        self.tell(|last| last.with(self.category, self.id), rows)
+        self.change_last(|last| last.with(self.category, self.place), rows)
     }
 
     /// Counts an entry that is removed.
     pub(super) fn leave(&self, rows: &mut Overlay<'_>) -> Result<(), Fault> {
         self.count(-1, rows)?;
-        self.tell(|last| last.without(self.category, self.id), rows)
+        let removed = |last: LastEntries| last.without(self.category, self.place);
+        self.change_last(removed, rows).map(drop)
     }
 
     fn count(&self, delta: i64, rows: &mut Overlay<'_>) -> Result<(), Fault> {
-        let place = Kind::new(self.category, self.subject).place();
+        let place = self.place.kind.place();
         for span in BucketSize::ALL {
             let key = IVec::from(count::entries(
                 &self.customer,
                 span,
-                span.bucket_of(self.id),
+                span.bucket_of(self.place.id),
             ));
             let mut counts = match rows.row(&key)? {
                 Some(row) => read_counts(&row)?,
                 None => KindCounts::default(),
             };
+            let was_zero = counts.are_zero();
             counts.add(place, delta);
-            if counts.are_zero() {
+            let is_zero = counts.are_zero();
+            if is_zero {
                 rows.remove(key);
             } else {
                 rows.put(key, IVec::from(write_counts(&counts)));
+            }
+            if span == BucketSize::FiveSeconds && was_zero != is_zero {
+                self.list_bucket(!is_zero, rows);
             }
         }
         Ok(())
     }
 
-    /// Updates the last entries about the device.
-    fn tell(
+    /// Lists the bucket of the entry by its age while it has entries.
+    fn list_bucket(&self, has_entries: bool, rows: &mut Overlay<'_>) {
+        let bucket = BucketSize::FiveSeconds.bucket_of(self.place.id);
+        let by_age = key::log::by_age(bucket, &self.customer);
+        match has_entries {
+            true => rows.put(by_age.into(), IVec::default()),
+            false => rows.remove(by_age),
+        }
+    }
+
+    /// Changes the last entries about the device, and returns what they were.
+    fn change_last(
         &self,
         change: impl FnOnce(LastEntries) -> LastEntries,
         rows: &mut Overlay<'_>,
-    ) -> Result<(), Fault> {
+    ) -> Result<LastEntries, Fault> {
         let Some(device) = self.device else {
-            return Ok(());
+            return Ok(LastEntries::default());
         };
-        let key = IVec::from(count::device(&self.customer, device));
-        let before = match rows.row(&key)? {
-            Some(row) => read_last_entries(&row)?,
-            None => LastEntries::default(),
-        };
-        let after = change(before);
-        if after == before {
-            return Ok(());
-        }
+        let (before, after) = device_log::change_last(&self.customer, device, change, rows)?;
         for among in [None, Some(Category::Error), Some(Category::Info)] {
             self.move_device(among, before.among(among), after.among(among), rows)?;
         }
-        match after.among(None) {
-            Some(_) => rows.put(key, IVec::from(write_last_entries(&after).as_slice())),
-            None => rows.remove(key),
-        }
-        Ok(())
+        Ok(before)
     }
 
     /// Counts the device by the quarter of an hour of its last entry.

@@ -18,6 +18,8 @@ pub(crate) mod schedule;
 pub(crate) mod sms;
 pub(crate) mod token;
 
+use std::ops::Range;
+
 use engine::change::{Counter, UniqueName};
 use engine::ids::{ClientId, CustomerId, Shard};
 use engine::moment::Timestamp;
@@ -59,8 +61,7 @@ pub(crate) enum Table {
     ActionOfDevice = 19,
     Final = 20,
     // 21 held the entries of format 1, which were not ordered by kind.
-    EntryOfIccid = 22,
-    EntryByAge = 23,
+    // 22 and 23 listed each entry by its SIM and by its age, up to format 7.
     RemovedLog = 24,
     Piece = 25,
     EntryPayload = 26,
@@ -97,6 +98,8 @@ pub(crate) enum Table {
     LastGroup = 58,
     DeviceOfTag = 60,
     DevicesOfTagCounted = 61,
+    EntriesByAge = 62,
+    FormerSim = 63,
     Job = 70,
     JobRequest = 71,
     JobPart = 72,
@@ -138,8 +141,6 @@ impl Table {
         Self::ActionOfCustomer,
         Self::ActionOfDevice,
         Self::Final,
-        Self::EntryOfIccid,
-        Self::EntryByAge,
         Self::RemovedLog,
         Self::Piece,
         Self::EntryPayload,
@@ -174,6 +175,8 @@ impl Table {
         Self::LastGroup,
         Self::DeviceOfTag,
         Self::DevicesOfTagCounted,
+        Self::EntriesByAge,
+        Self::FormerSim,
         Self::Job,
         Self::JobRequest,
         Self::JobPart,
@@ -412,6 +415,11 @@ pub(crate) fn of_customer(table: Table, customer: &CustomerId) -> Key {
     Builder::of(table).text(customer.as_str()).end()
 }
 
+/// The range of the keys with a prefix.
+pub(crate) fn range_of(prefix: Key) -> Range<Key> {
+    prefix.clone()..behind(prefix)
+}
+
 /// The part of a key after a prefix; empty if the key is shorter.
 pub(crate) fn rest_of<'k>(key: &'k [u8], beginning: &[u8]) -> &'k [u8] {
     key.get(beginning.len()..).unwrap_or_default()
@@ -531,7 +539,7 @@ mod tests {
             device::at([10, 0, 0, 1].into()),
             action::all_pending(),
             action::final_actions(),
-            log::by_age(),
+            log::from_bucket(0),
             log::removed(),
             event::removed(),
             event::blocks(),

@@ -6,12 +6,14 @@ use engine::ids::DeviceKey;
 use engine::profile::Profile;
 use sled::IVec;
 
+use super::device_log;
 use super::fault::Fault;
 use super::key::{self, Key};
 use super::kv::{self, Value};
 use super::overlay::Overlay;
-use super::record::device::write_device;
+use super::record::device::{with_last_entries, write_device};
 use super::record::device_flags::{DeviceFlags, read_device_flags};
+use super::record::last_entries::{LastEntries, read_before};
 use super::record::number::write_name_owner;
 use super::record::profile::read_profile;
 
@@ -19,35 +21,49 @@ use super::record::profile::read_profile;
 pub(super) struct DeviceRow {
     device: DeviceKey,
     key: Key,
-    value: Value,
+    value: Vec<u8>,
     flags: DeviceFlags,
 }
 
 impl DeviceRow {
     /// A device record to be put.
     pub(super) fn of(device: DeviceKey, record: &DeviceRecord) -> Self {
-        let key = key::device::record(device);
         Self {
             device,
-            value: Value::cut(&key, &write_device(record)),
-            key,
+            key: key::device::record(device),
+            value: write_device(record),
             flags: DeviceFlags::of(record),
         }
     }
 
     /// The memory it takes while it is queued.
     pub(super) fn bytes(&self) -> usize {
-        self.key.len() + self.value.bytes()
+        self.key.len() + self.value.len()
     }
 
     /// Replaces the record and lists the device by it.
     pub(super) fn put(self, rows: &mut Overlay<'_>) -> Result<(), Fault> {
-        let before = flags_of(self.device, rows)?;
-        rows.replace(self.key.into(), self.value)?;
-        if before == self.flags {
-            return Ok(());
-        }
-        if let Some(profile) = known(self.device, rows)? {
+        let stored = kv::load(rows, &self.key)?;
+        let before = flags_in(self.device, stored.as_deref());
+        let profile = match stored.is_some() && before == self.flags {
+            true => None,
+            false => known(self.device, rows)?,
+        };
+        let last = match (&stored, &profile) {
+            (Some(value), _) => read_before(value).map_or_else(
+                |why| {
+                    tracing::error!(device = %self.device, %why, "a record cannot be read");
+                    LastEntries::default()
+                },
+                |(last, _)| last,
+            ),
+            (None, Some(profile)) => device_log::take_last(profile, rows)?,
+            (None, None) => LastEntries::default(),
+        };
+        let value = with_last_entries(&self.value, &last)?;
+        let value = Value::cut(&self.key, &value);
+        rows.replace(self.key.into(), value)?;
+        if let Some(profile) = profile.filter(|_| before != self.flags) {
             unlist(&profile, before, rows)?;
             list(&profile, self.flags, rows)?;
         }
@@ -87,13 +103,18 @@ fn unlist(profile: &Profile, flags: DeviceFlags, rows: &mut Overlay<'_>) -> Resu
 /// The flags a device is listed under. Its record may be unreadable; then it is in a wrong list,
 /// and other devices are not affected.
 fn flags_of(device: DeviceKey, rows: &Overlay<'_>) -> Result<DeviceFlags, Fault> {
-    let Some(record) = kv::load(rows, &key::device::record(device))? else {
-        return Ok(DeviceFlags::NONE);
+    let record = kv::load(rows, &key::device::record(device))?;
+    Ok(flags_in(device, record.as_deref()))
+}
+
+fn flags_in(device: DeviceKey, record: Option<&[u8]>) -> DeviceFlags {
+    let Some(record) = record else {
+        return DeviceFlags::NONE;
     };
-    Ok(read_device_flags(&record).unwrap_or_else(|why| {
+    read_device_flags(record).unwrap_or_else(|why| {
         tracing::error!(%device, %why, "the record of a device cannot be read");
         DeviceFlags::NONE
-    }))
+    })
 }
 
 /// The profile of a device; nothing for a device that does not exist, or whose row is unreadable.

@@ -28,8 +28,9 @@ use crate::Loss;
 /// Format 1 had no counts of the log and its entries in another order; up to format 3 an event did
 /// not contain the ids of its device; up to format 4 devices were not found by their addresses, nor
 /// were the protocols stored that they had used; up to format 5 an API client had one secret; up
-/// to format 6 each event had rows of its own. No release wrote them.
-pub(super) const FORMAT: u64 = 7;
+/// to format 6 each event had rows of its own; up to format 7 each entry of the log was listed by
+/// its SIM and its age. No release wrote them.
+pub(super) const FORMAT: u64 = 8;
 
 /// The memory sled uses for the tree: enough for the indexes of a million devices, and fixed,
 /// because sled's own default of 1 GiB is more than a small machine has.

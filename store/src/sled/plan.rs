@@ -13,18 +13,18 @@ use engine::definition::DefinitionId;
 use engine::device::record::DeviceRecord;
 use engine::event::{Event, EventContent, Telemetry};
 use engine::idempotency::IdempotencyRecord;
-use engine::ids::{ClientId, CustomerId, DestinationId, DeviceKey, JobId};
+use engine::ids::{ClientId, CustomerId, DestinationId, DeviceKey, Iccid, JobId};
 use engine::moment::Timestamp;
 use engine::profile::Profile;
 use engine::setting::Setting;
 use sled::IVec;
 use tracing::Span;
 
-use super::counting::CountedEntry;
 use super::key::{self, Key};
 use super::kv::Value;
 use super::ledger::EventEntry;
 use super::listing::DeviceRow;
+use super::log_entries::EntryRow;
 use super::record;
 use super::record::device_flags::DeviceFlags;
 use super::{definitions, destinations, jobs};
@@ -94,7 +94,9 @@ pub(super) enum PlanStep {
     /// Adds to a count.
     Add(IVec, i64),
     /// Counts an entry of the log, and the device it is about.
-    CountEntry(Box<CountedEntry>),
+    AppendEntry(Box<EntryRow>),
+    /// Notes that a device no longer has its SIM.
+    LeaveSim(Box<(CustomerId, DeviceKey, Iccid)>),
     /// Counts a row that does not exist yet.
     CountNew(IVec),
     /// Removes a device with its names, address, record, values and pending action requests, and
@@ -226,14 +228,15 @@ impl PlanStep {
             | Self::Erase(key)
             | Self::Add(key, _)
             | Self::CountNew(key) => key.len(),
-            Self::CountEntry(counted) => counted.bytes(),
+            Self::AppendEntry(row) => row.bytes(),
             Self::RemoveDevice(_) | Self::RemoveActions(_) => MANY_ROWS,
             Self::Append(entry) => entry.bytes(),
             Self::PutDestination(put) => put.bytes(),
             Self::PutProgress(step) => step.bytes(),
             Self::PutDefinition(put) => put.bytes(),
             Self::PutJob(rows) => rows.bytes(),
-            Self::RemoveClient(_)
+            Self::LeaveSim(_)
+            | Self::RemoveClient(_)
             | Self::RemoveCustomer(_)
             | Self::RemoveDestination(..)
             | Self::RemoveDefinition(_)
@@ -356,6 +359,7 @@ impl Steps {
             }
             Some(was) => {
                 self.free_names(was);
+                self.leave_sim(was, profile);
                 self.replace(key, &value);
             }
         }
@@ -381,6 +385,13 @@ impl Steps {
     fn free_names(&mut self, profile: &Profile) {
         for name in shared_names(profile) {
             self.0.push(PlanStep::Remove(key::name(&name).into()));
+        }
+    }
+
+    fn leave_sim(&mut self, was: &Profile, profile: &Profile) {
+        if was.iccid != profile.iccid {
+            let sim = (was.customer.clone(), was.key(), was.iccid.clone());
+            self.0.push(PlanStep::LeaveSim(Box::new(sim)));
         }
     }
 
@@ -432,13 +443,8 @@ impl Steps {
     }
 
     fn append_entry(&mut self, entry: &Entry) {
-        self.insert(key::log::entry(entry), &record::entry::write_entry(entry));
-        if let Some(about) = &entry.about {
-            self.put(key::log::entry_of_iccid(entry, &about.iccid), &[]);
-        }
-        self.put(key::log::entry_by_age(entry), &[]);
-        self.0
-            .push(PlanStep::CountEntry(Box::new(CountedEntry::of(entry))));
+        let row = Box::new(EntryRow::of(entry));
+        self.0.push(PlanStep::AppendEntry(row));
         if let Some(EntryPayload::Whole(bytes)) = &entry.payload {
             let key = key::log::payload(&entry.customer, entry.id);
             self.insert(key, &record::entry::write_payload(bytes));

@@ -2,8 +2,8 @@
 //!
 //! The bounds of a window are bounds of ids, because ids sort by time. Entries are stored kind by
 //! kind, so a list merges the kinds it wants, newest first; its total, and the number of entries
-//! before a page, come from counts (`counts`). Only a list of one SIM reads keys one by one, those
-//! of that SIM. An entry is read only if it is shown.
+//! before a page, come from counts (`counts`). An entry is read only if it is shown. Only a list of
+//! one SIM reads entries one by one, those of its devices, from the newest back.
 
 mod counts;
 mod time_span;
@@ -17,13 +17,15 @@ use engine::query::{EntryKind, LogFilter, LogSearchTooBroad, Page, PageRequest};
 use sled::{Db, Iter};
 
 use super::load;
+use crate::sled::device_log;
 use crate::sled::fault::Fault;
-use crate::sled::key::log::Kind;
 use crate::sled::key::log::count::BucketSize;
+use crate::sled::key::log::{EntryPlace, Kind};
 use crate::sled::key::{self, Key};
+use crate::sled::kv;
 use crate::sled::record::Unreadable;
 use crate::sled::record::counts::read_counts;
-use crate::sled::record::entry::{read_entry, read_payload};
+use crate::sled::record::entry::{read_entry, read_payload, unlink};
 use crate::sled::record::number::read_last_entry;
 
 use counts::WindowCounts;
@@ -43,8 +45,8 @@ pub(in crate::sled) fn entries(
         None => log.page(window, page)?,
     };
     let mut items = Vec::new();
-    for (id, kind) in wanted {
-        let key = key::log::entry_of(&filter.customer, kind, id);
+    for place in wanted {
+        let key = key::log::entry(&filter.customer, place);
         items.extend(load(db, &key, read_entry)?);
     }
     Ok(Page { items, total })
@@ -77,8 +79,8 @@ pub(in crate::sled) fn entries_of_kind(
         total: 0,
     };
     let wanted = page.skip()..page.skip().saturating_add(u64::from(page.size));
-    for (id, place) in passing {
-        let key = key::log::entry_of(&filter.customer, place, id);
+    for place in passing {
+        let key = key::log::entry(&filter.customer, place);
         let entry = load(db, &key, read_entry)?;
         if let Some(entry) = entry.filter(|entry| kind.is_of(&entry.message)) {
             if wanted.contains(&found.total) {
@@ -102,7 +104,7 @@ pub(in crate::sled) fn entry(
         return Ok(None);
     }
     for kind in log.kinds {
-        let key = key::log::entry_of(customer, kind, id);
+        let key = key::log::entry(customer, EntryPlace { id, kind });
         if let Some(found) = load(db, &key, read_entry)? {
             return Ok(Some(found));
         }
@@ -133,7 +135,7 @@ pub(super) struct Log<'a> {
 }
 
 /// How many entries there are, and which of them are on the page.
-type Found = (u64, Vec<(EntryId, Kind)>);
+type Found = (u64, Vec<EntryPlace>);
 
 impl<'a> Log<'a> {
     /// The log of a customer.
@@ -160,6 +162,22 @@ impl<'a> Log<'a> {
         for range in self.ranges(stretch) {
             for key in range.keys() {
                 look(last_id(&key?)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls a function with each entry in a time span, in no order.
+    pub(super) fn each_entry(
+        &self,
+        stretch: TimeSpan,
+        mut look: impl FnMut(Entry),
+    ) -> Result<(), Fault> {
+        for range in self.ranges(stretch) {
+            for key in range.keys() {
+                if let Some(entry) = load(self.db, &key?, read_entry)? {
+                    look(entry);
+                }
             }
         }
         Ok(())
@@ -225,7 +243,7 @@ impl<'a> Log<'a> {
         stretch: TimeSpan,
         mut skip: u64,
         size: u32,
-    ) -> Result<Vec<(EntryId, Kind)>, Fault> {
+    ) -> Result<Vec<EntryPlace>, Fault> {
         let mut ranges: Vec<(Kind, Iter)> = self
             .kinds
             .iter()
@@ -244,7 +262,7 @@ impl<'a> Log<'a> {
             if skip > 0 {
                 skip -= 1;
             } else {
-                found.push((id, *kind));
+                found.push(EntryPlace { id, kind: *kind });
             }
             if u32::try_from(found.len()).unwrap_or(u32::MAX) >= size {
                 break;
@@ -272,29 +290,54 @@ impl<'a> Log<'a> {
         self.db.range::<&[u8], _>(first.as_slice()..end.as_slice())
     }
 
-    /// The page of entries about one SIM: every entry about it in the window is counted one by one.
+    /// The page of entries about one SIM: every entry of its devices in the window is read.
     fn page_of_sim(
         &self,
         iccid: &Iccid,
         window: TimeSpan,
         page: PageRequest,
     ) -> Result<Found, Fault> {
-        let prefix = key::log::of_iccid(self.customer, iccid);
-        let last_wanted = page.skip().saturating_add(u64::from(page.size));
-        let mut total = 0;
-        let mut wanted = Vec::new();
-        for key in self.range(&prefix, window).keys().rev() {
-            let (id, kind) =
-                key::log::entry_from_iccid(&key?).ok_or(Unreadable::Damaged("an index of logs"))?;
-            if !self.kinds.contains(&kind) {
-                continue;
-            }
-            if total >= page.skip() && total < last_wanted {
-                wanted.push((id, kind));
-            }
-            total += 1;
+        let mut passing = Vec::new();
+        for device in device_log::devices_of(self.customer, iccid, self.db)? {
+            let newest = device_log::last_of(self.customer, device, &**self.db)?.newest();
+            self.each_of_device(newest, window, |entry| {
+                let is_of_sim = entry.about.as_ref().is_some_and(|it| it.iccid == *iccid);
+                passing.extend(is_of_sim.then(|| EntryPlace::of(entry)));
+            })?;
         }
-        Ok((total, wanted))
+        passing.sort_unstable_by(|one, other| other.cmp(one));
+        let total = u64::try_from(passing.len()).unwrap_or(u64::MAX);
+        let skip = usize::try_from(page.skip()).unwrap_or(usize::MAX);
+        let wanted = passing.into_iter().skip(skip);
+        let size = usize::try_from(page.size).unwrap_or(usize::MAX);
+        Ok((total, wanted.take(size).collect()))
+    }
+
+    /// Calls a function with each entry of these kinds about a device in a time span, newest first.
+    fn each_of_device(
+        &self,
+        newest: Option<EntryPlace>,
+        stretch: TimeSpan,
+        mut look: impl FnMut(&Entry),
+    ) -> Result<(), Fault> {
+        let mut next = newest;
+        while let Some(place) = next {
+            let made_at = key::made_at(*place.id.as_bytes());
+            let is_removed = self.removed.is_some_and(|last| place.id <= last);
+            if made_at < stretch.from || is_removed {
+                break;
+            }
+            // What an entry names may have been removed for its age.
+            let key = key::log::entry(self.customer, place);
+            let Some(value) = kv::load(&**self.db, &key)? else {
+                break;
+            };
+            next = unlink(&value)?.0;
+            if made_at < stretch.end && self.kinds.contains(&place.kind) {
+                look(&read_entry(&value)?);
+            }
+        }
+        Ok(())
     }
 }
 

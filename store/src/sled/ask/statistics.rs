@@ -4,18 +4,18 @@
 //! quarter of their last entry, so both are sums of counts. A log that follows one of a removed
 //! customer is counted entry by entry until that is swept.
 
+use std::collections::BTreeSet;
+
 use engine::admin_log::daily::{Statistics, StatisticsQuery};
-use engine::ids::EntryId;
+use engine::moment::Timestamp;
 use sled::Db;
 
 use super::entries::{Log, TimeSpan};
-use super::rows_of;
 use crate::sled::commit_state::CommitState;
 use crate::sled::fault::Fault;
 use crate::sled::key;
 use crate::sled::key::log::Kind;
 use crate::sled::key::log::count::{self, BucketSize};
-use crate::sled::record::last_entries::read_last_entries;
 use crate::sled::record::number;
 
 /// The statistics of a log.
@@ -38,9 +38,9 @@ pub(in crate::sled) fn statistics(
             })?;
             state.between_groups(|| devices_counted(db, query))?
         }
-        Some(removed) => {
+        Some(_) => {
             log.each(stretch, |id| account.add(key::made_at(*id.as_bytes()), 1))?;
-            devices_behind(removed, db, query)?
+            devices_behind(&log, query)?
         }
     };
     let amounts = account.close();
@@ -65,17 +65,16 @@ fn devices_counted(db: &Db, query: &StatisticsQuery) -> Result<u64, Fault> {
     Ok(devices)
 }
 
-/// The same without the log of a removed customer.
-fn devices_behind(removed: EntryId, db: &Db, query: &StatisticsQuery) -> Result<u64, Fault> {
+/// The same for a log that follows one of a removed customer.
+fn devices_behind(log: &Log<'_>, query: &StatisticsQuery) -> Result<u64, Fault> {
     let first = BucketSize::Quarter.bucket(query.days.from());
-    let mut devices = 0;
-    for row in rows_of(db, &count::devices(&query.customer)) {
-        let (_, row) = row?;
-        let last = read_last_entries(&row)?.among(query.category);
-        let last = last.filter(|last| *last > removed);
-        if last.is_some_and(|last| BucketSize::Quarter.bucket_of(last) >= first) {
-            devices += 1;
-        }
-    }
-    Ok(devices)
+    let stretch = TimeSpan {
+        from: BucketSize::Quarter.start(first),
+        end: Timestamp::from_ms(i64::MAX),
+    };
+    let mut devices = BTreeSet::new();
+    log.each_entry(stretch, |entry| {
+        devices.extend(entry.about.map(|about| about.key));
+    })?;
+    Ok(u64::try_from(devices.len()).unwrap_or(u64::MAX))
 }

@@ -16,7 +16,7 @@ use crate::sled::record::{self, Unreadable, number};
 
 /// The tables whose rows are all derived from records, so that none is left without one. Counts are
 /// derived from several.
-pub(super) const TABLES: [Table; 31] = [
+pub(super) const TABLES: [Table; 29] = [
     Table::ClientOfCustomer,
     Table::TokenOfClient,
     Table::TokenByExpiry,
@@ -29,8 +29,6 @@ pub(super) const TABLES: [Table; 31] = [
     Table::ActionOfCustomer,
     Table::ActionOfDevice,
     Table::Final,
-    Table::EntryOfIccid,
-    Table::EntryByAge,
     Table::Piece,
     Table::EntryPayload,
     Table::ActionOfCustomerByUpdate,
@@ -141,7 +139,7 @@ impl<'t> Derivation<'t> {
                 return none(number::read_count(value));
             }
             Table::Record => return none(record::device::read_device(value)),
-            Table::RemovedLog => return none(number::read_last_entry(value)),
+            Table::RemovedLog | Table::FormerSim => return none(number::read_last_entry(value)),
             Table::EntryPayload => return none(record::entry::read_payload(value)),
             Table::Value => {
                 let path = key::event::path_of_any_value(key);
@@ -181,8 +179,7 @@ impl<'t> Derivation<'t> {
             | Table::ActionOfCustomer
             | Table::ActionOfDevice
             | Table::Final
-            | Table::EntryOfIccid
-            | Table::EntryByAge
+            | Table::EntriesByAge
             | Table::ActionOfCustomerByUpdate
             | Table::ActionOfDeviceByUpdate
             | Table::IdempotencyByAge
@@ -284,6 +281,8 @@ fn is_count_or_piece(key: &[u8]) -> bool {
             Table::Counter
                 | Table::EntryCount
                 | Table::DeviceInLog
+                | Table::EntriesByAge
+                | Table::FormerSim
                 | Table::DevicesCounted
                 | Table::DevicesOfTagCounted
                 | Table::JobsCounted

@@ -24,6 +24,8 @@ use crate::conformance::schedules;
 use crate::conformance::sms::{added, of_device, to_device};
 use crate::conformance::wait;
 use crate::sled::key::Key;
+use crate::sled::key::log::EntryPlace;
+use crate::sled::record::entry::{link, write_entry};
 use crate::sled::record::heads::{CheckpointV1, write_checkpoint, write_page};
 use crate::sled::record::number::{write_count, write_name_owner, write_sequence};
 use crate::sled::record::outbox::{DestinationCounts, write_tally};
@@ -159,13 +161,13 @@ const DAMAGED: [(Table, Damage, &str, Problem); 59] = [
     (
         Table::Entry,
         Removed,
-        "rows of log entries by age",
-        Problem::Surplus,
+        "counts of log entries",
+        Problem::Different,
     ),
     (
-        Table::EntryOfIccid,
+        Table::EntriesByAge,
         Removed,
-        "rows of log entries by ICCID",
+        "rows of log entries by age",
         Problem::Missing,
     ),
     (
@@ -424,7 +426,14 @@ fn a_damaged_row_is_found_by_name() {
 #[test]
 fn a_row_that_says_something_else_is_found_by_name() {
     let other = device(&acme(), 7).key();
-    let cases: [(Key, Vec<u8>, &str, Problem); 6] = [
+    let unlinked = entry(&device(&acme(), 1), 500, 13);
+    let cases: [(Key, Vec<u8>, &str, Problem); 7] = [
+        (
+            key::log::entry(&acme(), EntryPlace::of(&unlinked)),
+            link(None, &write_entry(&unlinked)),
+            "last log entries of devices",
+            Problem::Different,
+        ),
         (
             key::customers_counted(),
             write_count(7).into(),
@@ -579,6 +588,8 @@ fn filled(home: &Path) -> SledStore {
         }),
         Change::PutIdempotencyRecord(record_of(once("one"), &meters[0], 10)),
         Change::AppendEntry(Box::new(unreadable)),
+        // About a device that is not known.
+        Change::AppendEntry(Box::new(entry(&device(&acme(), 9), 31, 8))),
     ];
     commit(&store, batch(changes));
     made(&store, &acme(), 40, JOB_PART_DEVICES + 1);

@@ -6,13 +6,13 @@
 pub(crate) mod count;
 
 use engine::admin_log::entry::{Category, Entry, Subject};
-use engine::ids::{CustomerId, EntryId, Iccid};
+use engine::ids::{CustomerId, DeviceKey, EntryId, Iccid};
 
 use super::{Builder, Key, Table, append, rest_of};
 use crate::sled::record::code;
 
 /// The kind of an entry: its category and its subject.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Kind([u8; 2]);
 
 impl Kind {
@@ -40,14 +40,53 @@ impl Kind {
     }
 }
 
-/// An entry.
-pub(crate) fn entry(entry: &Entry) -> Key {
-    entry_of(&entry.customer, kind_of(entry), entry.id)
+/// Where an entry is in the log of its customer. Places are in the order of ids.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct EntryPlace {
+    /// The id of the entry.
+    pub(crate) id: EntryId,
+    /// Its kind.
+    pub(crate) kind: Kind,
 }
 
-/// The key of an entry of a customer, from its kind and id.
-pub(crate) fn entry_of(customer: &CustomerId, kind: Kind, id: EntryId) -> Key {
-    append(of_kind(of_customer(customer), kind), id.as_bytes())
+impl EntryPlace {
+    /// The place of an entry.
+    pub(crate) fn of(entry: &Entry) -> Self {
+        Self {
+            id: entry.id,
+            kind: Kind::new(entry.category, entry.subject),
+        }
+    }
+
+    /// How many bytes it has.
+    pub(crate) const BYTES: usize = 18;
+
+    /// As bytes.
+    pub(crate) fn to_bytes(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..16].copy_from_slice(self.id.as_bytes());
+        bytes[16..].copy_from_slice(&self.kind.0);
+        bytes
+    }
+
+    /// From its bytes, and the bytes after them.
+    pub(crate) fn split_from(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (id, rest) = bytes.split_first_chunk()?;
+        let (kind, rest) = rest.split_first_chunk()?;
+        let place = Self {
+            id: EntryId::from_bytes(*id),
+            kind: Kind(*kind),
+        };
+        Some((place, rest))
+    }
+}
+
+/// An entry of a customer.
+pub(crate) fn entry(customer: &CustomerId, place: EntryPlace) -> Key {
+    append(
+        of_kind(of_customer(customer), place.kind),
+        place.id.as_bytes(),
+    )
 }
 
 /// The prefix of the keys of a customer's entries.
@@ -60,30 +99,37 @@ pub(crate) fn of_kind(of_customer: Key, kind: Kind) -> Key {
     append(of_customer, &kind.0)
 }
 
-/// Index: an entry about a SIM.
-pub(crate) fn entry_of_iccid(entry: &Entry, iccid: &Iccid) -> Key {
-    append(of_iccid(&entry.customer, iccid), &id_and_kind(entry))
+/// The row that exists while a customer has entries of a bucket.
+pub(crate) fn by_age(bucket: u32, customer: &CustomerId) -> Key {
+    append(from_bucket(bucket), customer.as_str().as_bytes())
 }
 
-/// The prefix of the keys of a customer's entries about a SIM.
-pub(crate) fn of_iccid(customer: &CustomerId, iccid: &Iccid) -> Key {
-    Builder::of(Table::EntryOfIccid)
+/// Where the rows of a bucket and of those after it begin.
+pub(crate) fn from_bucket(bucket: u32) -> Key {
+    Builder::of(Table::EntriesByAge)
+        .bytes(&bucket.to_be_bytes())
+        .end()
+}
+
+/// The bucket and the prefix of the keys of the customer's entries, from such a row's key.
+pub(crate) fn of_age(by_age: &[u8]) -> Option<(u32, Key)> {
+    let rest = rest_of(by_age, &Table::EntriesByAge.prefix());
+    let (bucket, customer) = rest.split_first_chunk()?;
+    let log = Builder::of(Table::Entry).bytes(customer).byte(0).end();
+    Some((u32::from_be_bytes(*bucket), log))
+}
+
+/// A SIM that a device had: the device was removed, or has another one.
+pub(crate) fn former_sim(customer: &CustomerId, iccid: &Iccid, device: DeviceKey) -> Key {
+    append(former_sims(customer, iccid), device.as_bytes())
+}
+
+/// The prefix of the keys of the devices that had a SIM.
+pub(crate) fn former_sims(customer: &CustomerId, iccid: &Iccid) -> Key {
+    Builder::of(Table::FormerSim)
         .text(customer.as_str())
         .text(iccid.as_str())
         .end()
-}
-
-/// Index: an entry by its age.
-pub(crate) fn entry_by_age(entry: &Entry) -> Key {
-    Builder::of(Table::EntryByAge)
-        .bytes(&id_and_kind(entry))
-        .bytes(entry.customer.as_str().as_bytes())
-        .end()
-}
-
-/// Where the entries of all customers begin, ordered by their age.
-pub(crate) fn by_age() -> Key {
-    Builder::of(Table::EntryByAge).end()
 }
 
 /// The payload of an entry.
@@ -104,43 +150,10 @@ pub(crate) fn removed() -> Key {
     Builder::of(Table::RemovedLog).end()
 }
 
-/// An entry's key, from the key that orders it by age.
-pub(crate) fn entry_from_age(age: &[u8]) -> Option<Key> {
-    let rest = rest_of(age, &by_age());
-    let (id, rest) = rest.split_at_checked(16)?;
-    let (kind, customer) = rest.split_at_checked(2)?;
-    let key = Builder::of(Table::Entry)
-        .bytes(customer)
-        .byte(0)
-        .bytes(kind)
-        .bytes(id)
-        .end();
-    Some(key)
-}
-
-/// The id and the kind of an entry, from its key in the index by SIM.
-pub(crate) fn entry_from_iccid(of_sim: &[u8]) -> Option<(EntryId, Kind)> {
-    let (rest, kind) = of_sim.split_last_chunk()?;
-    let id = rest.last_chunk()?;
-    Some((EntryId::from_bytes(*id), Kind(*kind)))
-}
-
 /// The prefix of the keys of a removed customer's log, from the key that marks it removed.
 pub(crate) fn of_removed(mark: &[u8]) -> Key {
     let customer = rest_of(mark, &removed());
     Builder::of(Table::Entry).bytes(customer).byte(0).end()
-}
-
-/// The end of an index key: an entry's id and its kind.
-fn id_and_kind(entry: &Entry) -> [u8; 18] {
-    let mut bytes = [0; 18];
-    bytes[..16].copy_from_slice(entry.id.as_bytes());
-    bytes[16..].copy_from_slice(&kind_of(entry).0);
-    bytes
-}
-
-fn kind_of(entry: &Entry) -> Kind {
-    Kind::new(entry.category, entry.subject)
 }
 
 #[cfg(test)]
@@ -160,16 +173,22 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_found_by_its_age_and_by_its_sim() {
+    fn the_log_and_the_bucket_are_read_from_the_row_of_a_bucket() {
         let customer = CustomerId::parse("acme").unwrap();
-        let iccid = Iccid::parse("8988").unwrap();
-        let device = crate::conformance::samples::device(&customer, 1);
-        let written = crate::conformance::samples::entry(&device, 10, 1);
-        let key = entry(&written);
-        assert_eq!(entry_from_age(&entry_by_age(&written)), Some(key.clone()));
-        let (id, kind) = entry_from_iccid(&entry_of_iccid(&written, &iccid)).unwrap();
-        assert_eq!(entry_of(&customer, kind, id), key);
-        assert_eq!(entry_from_age(&by_age()), None);
-        assert_eq!(entry_from_iccid(b"short"), None);
+        let key = by_age(300, &customer);
+        assert_eq!(of_age(&key), Some((300, of_customer(&customer))));
+        assert!(from_bucket(300) < key && key < from_bucket(301));
+        assert_eq!(of_age(&Table::EntriesByAge.prefix()), None);
+    }
+
+    #[test]
+    fn a_place_is_read_from_its_bytes() {
+        let place = EntryPlace {
+            id: EntryId::from_bytes([7; 16]),
+            kind: Kind::new(Category::Error, Subject::Lifecycle),
+        };
+        let bytes = [&place.to_bytes()[..], b"rest"].concat();
+        assert_eq!(EntryPlace::split_from(&bytes), Some((place, &b"rest"[..])));
+        assert_eq!(EntryPlace::split_from(&bytes[..17]), None);
     }
 }

@@ -15,7 +15,11 @@ use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 
 use super::device_flags::{self, DEVICE_VERSION};
-use super::{Unreadable, code, damaged, read, write};
+use super::last_entries::{self, LastEntries};
+use super::{Unreadable, code, damaged, read, write_behind};
+
+/// What the row of a device begins with that the log has no entry about.
+const NO_ENTRIES: u8 = 0;
 
 #[derive(Decode, Encode)]
 #[cbor(array)]
@@ -113,7 +117,7 @@ impl ParsedTexts {
     }
 }
 
-/// Writes a device record.
+/// Writes a device record, without last entries of the log.
 pub(crate) fn write_device(record: &DeviceRecord) -> Vec<u8> {
     let texts = ParsedTexts::of(record);
     let registration = record.registration.as_ref();
@@ -131,7 +135,13 @@ pub(crate) fn write_device(record: &DeviceRecord) -> Vec<u8> {
         composite_unanswered: record.composite_unanswered,
         log_quota: record.log_quota.used(),
     };
-    write(DEVICE_VERSION, &record)
+    write_behind(vec![NO_ENTRIES, DEVICE_VERSION], &record)
+}
+
+/// Puts the last entries of the log about a device before its record.
+pub(crate) fn with_last_entries(value: &[u8], last: &LastEntries) -> Result<Vec<u8>, Unreadable> {
+    let (_, record) = last_entries::read_before(value)?;
+    Ok(last_entries::write_before(last, record))
 }
 
 /// Reads a device record.
@@ -144,7 +154,8 @@ pub(crate) fn read_one_of_many(
     value: &[u8],
     others: &mut ObjectListCache,
 ) -> Result<DeviceRecord, Unreadable> {
-    let record: DeviceV1<'_> = read(DEVICE_VERSION, value)?;
+    let (_, record) = last_entries::read_before(value)?;
+    let record: DeviceV1<'_> = read(DEVICE_VERSION, record)?;
     Ok(DeviceRecord {
         first_contact_at: record.first_heard_at_ms.map(Timestamp::from_ms),
         last_seen_at: record.last_seen_at_ms.map(Timestamp::from_ms),

@@ -5,7 +5,7 @@ use engine::device::record::{DeviceRecord, ProtocolsSeen};
 use engine::query::devices::DeviceFilter;
 use minicbor::{Decode, Decoder, decode};
 
-use super::{Unreadable, code, read};
+use super::{Unreadable, code, last_entries, read};
 
 /// The version of the format of a device record, which is read in part here.
 pub(super) const DEVICE_VERSION: u8 = 1;
@@ -112,7 +112,8 @@ impl<'b, C> Decode<'b, C> for Present {
 }
 
 /// Reads the flags of a device from its record.
-pub(crate) fn read_device_flags(record: &[u8]) -> Result<DeviceFlags, Unreadable> {
+pub(crate) fn read_device_flags(value: &[u8]) -> Result<DeviceFlags, Unreadable> {
+    let (_, record) = last_entries::read_before(value)?;
     let noticed: FlagFieldsV1 = read(DEVICE_VERSION, record)?;
     let heard_over = checked(noticed.heard_over.unwrap_or(0))?;
     Ok(DeviceFlags::from_fields(

@@ -12,6 +12,7 @@ use minicbor::{Decode, Encode};
 use super::customer::customer_id;
 use super::profile::{iccid, imsi};
 use super::{Unreadable, check_version, code, read, write};
+use crate::sled::key::log::EntryPlace;
 
 const VERSION: u8 = 1;
 const PAYLOAD_VERSION: u8 = 1;
@@ -55,7 +56,7 @@ struct AboutV1<'a> {
     ip: Option<IpAddr>,
 }
 
-/// Writes an entry.
+/// Writes an entry, to be linked.
 pub(crate) fn write_entry(entry: &Entry) -> Vec<u8> {
     let record = EntryV1 {
         id: ByteArray::from(*entry.id.as_bytes()),
@@ -77,9 +78,34 @@ pub(crate) fn write_entry(entry: &Entry) -> Vec<u8> {
     write(VERSION, &record)
 }
 
-/// Reads an entry.
+/// Links an entry to the one before it of its device: the value of its row.
+pub(crate) fn link(previous: Option<EntryPlace>, entry: &[u8]) -> Vec<u8> {
+    let mut value = Vec::with_capacity(1 + EntryPlace::BYTES + entry.len());
+    value.push(u8::from(previous.is_some()));
+    if let Some(previous) = previous {
+        value.extend_from_slice(&previous.to_bytes());
+    }
+    value.extend_from_slice(entry);
+    value
+}
+
+/// The place of the entry before it of its device, and the entry, from the value of a row.
+pub(crate) fn unlink(value: &[u8]) -> Result<(Option<EntryPlace>, &[u8]), Unreadable> {
+    const DAMAGED: Unreadable = Unreadable::Damaged("an entry that is not linked");
+    match value.split_first() {
+        Some((0, entry)) => Ok((None, entry)),
+        Some((1, rest)) => {
+            let (previous, entry) = EntryPlace::split_from(rest).ok_or(DAMAGED)?;
+            Ok((Some(previous), entry))
+        }
+        Some(_) | None => Err(DAMAGED),
+    }
+}
+
+/// Reads an entry from the value of its row.
 pub(crate) fn read_entry(value: &[u8]) -> Result<Entry, Unreadable> {
-    let record: EntryV1<'_> = read(VERSION, value)?;
+    let (_, entry) = unlink(value)?;
+    let record: EntryV1<'_> = read(VERSION, entry)?;
     Ok(Entry {
         id: EntryId::from_bytes(record.id.into()),
         customer: customer_id(record.customer)?,

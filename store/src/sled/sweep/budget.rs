@@ -56,13 +56,22 @@ impl SweepBudget {
         first: &[u8],
         end: &[u8],
         rows: &mut Overlay<'_>,
+        remove: impl FnMut(IVec, &mut Overlay<'_>) -> Result<(), Fault>,
+    ) -> Result<RemovedRows, Fault> {
+        let keys = rows.keys_between(first, end, self.keys(rows))?;
+        self.clear_all(keys, rows, remove)
+    }
+
+    /// Removes the things of these keys, which are at most [`SweepBudget::keys`].
+    pub(super) fn clear_all(
+        self,
+        keys: Vec<IVec>,
+        rows: &mut Overlay<'_>,
         mut remove: impl FnMut(IVec, &mut Overlay<'_>) -> Result<(), Fault>,
     ) -> Result<RemovedRows, Fault> {
-        let keys_max = self.keys(rows);
-        let keys = rows.keys_between(first, end, keys_max)?;
         let mut removed = RemovedRows {
             things: 0,
-            full: keys.len() >= keys_max,
+            full: keys.len() >= self.keys(rows),
         };
         for key in keys {
             if rows.len() >= self.rows_end {

@@ -1,17 +1,19 @@
 //! What is removed for its age?
 
-use engine::admin_log::entry::Entry;
 use engine::ids::JobId;
 
 use super::SweepTargets;
 use super::budget::{RemovedRows, SweepBudget};
+use super::removed::each_marked;
 use crate::sled::apply::remove_action;
-use crate::sled::counting::CountedEntry;
 use crate::sled::destinations::{count_out_dead, remove_dead};
 use crate::sled::fault::Fault;
 use crate::sled::jobs::unlist;
+use crate::sled::key::log::Kind;
+use crate::sled::key::log::count::BucketSize;
 use crate::sled::key::{self, Key};
 use crate::sled::kv::{self, Rows};
+use crate::sled::log_entries::remove_entry;
 use crate::sled::overlay::Overlay;
 use crate::sled::record::{self, Unreadable};
 use crate::sled::sms::remove as remove_sms;
@@ -68,14 +70,32 @@ pub(super) fn entries(
     room: SweepBudget,
     rows: &mut Overlay<'_>,
 ) -> Result<RemovedRows, Fault> {
-    let first = key::log::by_age();
-    let end = key::ids_from(first.clone(), due.retention.entries_before);
-    room.clear(&first, &end, rows, |by_age, rows| {
-        let entry = key::log::entry_from_age(&by_age);
-        remove_entry(&entry.ok_or(Unreadable::Damaged("an index of logs"))?, rows)?;
-        rows.remove(by_age);
-        Ok(())
-    })
+    let before = BucketSize::FiveSeconds.bucket(due.retention.entries_before);
+    let range = key::log::from_bucket(0)..key::log::from_bucket(before);
+    each_marked(range, room, rows, bucket_of_entries)
+}
+
+/// Removes the entries of a customer in a bucket in the order of their ids.
+fn bucket_of_entries(
+    by_age: &[u8],
+    _: &[u8],
+    room: SweepBudget,
+    rows: &mut Overlay<'_>,
+) -> Result<RemovedRows, Fault> {
+    let parsed = key::log::of_age(by_age);
+    let (bucket, log) = parsed.ok_or(Unreadable::Damaged("an index of logs"))?;
+    let [start, end] =
+        [bucket, bucket.saturating_add(1)].map(|it| BucketSize::FiveSeconds.start(it));
+    let keys_max = room.keys(rows);
+    let mut entries = Vec::new();
+    for kind in Kind::all(None, None) {
+        let of_kind = key::log::of_kind(log.clone(), kind);
+        let [first, end] = [start, end].map(|at| key::ids_from(of_kind.clone(), at));
+        entries.extend(rows.keys_between(&first, &end, keys_max)?);
+    }
+    entries.sort_unstable_by_key(|entry| key::last_id(entry));
+    entries.truncate(keys_max);
+    room.clear_all(entries, rows, |entry, rows| remove_entry(&entry, rows))
 }
 
 /// Removes dead letters.
@@ -161,21 +181,4 @@ fn job_rows(
         end = end.min(key::append(first.clone(), id));
     }
     room.clear(&first, &end, rows, |row, rows| rows.erase(row).map(drop))
-}
-
-/// Removes an entry with its index rows, and counts it out.
-pub(super) fn remove_entry(key: &[u8], rows: &mut Overlay<'_>) -> Result<(), Fault> {
-    let Some(value) = kv::load(rows, key)? else {
-        return Ok(());
-    };
-    let entry: Entry = record::entry::read_entry(&value)?;
-    if let Some(about) = &entry.about {
-        rows.remove(key::log::entry_of_iccid(&entry, &about.iccid));
-    }
-    rows.remove(key::log::entry_by_age(&entry));
-    if entry.payload.is_some() {
-        rows.erase(key::log::payload(&entry.customer, entry.id))?;
-    }
-    rows.erase(key)?;
-    CountedEntry::of(&entry).leave(rows)
 }

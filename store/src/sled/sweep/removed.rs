@@ -1,16 +1,18 @@
 //! What is left of removed customers, devices, destinations and jobs? A mark holds up to where
 //! something is removed; it is deleted when nothing of that is left.
 
+use std::ops::Range;
+
 use engine::ids::EntryId;
 
 use super::SweepTargets;
 use super::budget::{RemovedRows, SweepBudget};
-use super::old::remove_entry;
 use crate::sled::destinations::remove_dead;
 use crate::sled::fault::Fault;
 use crate::sled::key::log::Kind;
 use crate::sled::key::{self, Key};
 use crate::sled::kv::Rows;
+use crate::sled::log_entries::remove_entry;
 use crate::sled::overlay::Overlay;
 use crate::sled::record::{Unreadable, number};
 use crate::sled::sms::remove as remove_sms;
@@ -21,7 +23,7 @@ pub(super) fn logs(
     room: SweepBudget,
     rows: &mut Overlay<'_>,
 ) -> Result<RemovedRows, Fault> {
-    each_marked(&key::log::removed(), room, rows, log)
+    each_marked(key::range_of(key::log::removed()), room, rows, log)
 }
 
 /// Removes what is left of the texts of removed customers.
@@ -30,7 +32,7 @@ pub(super) fn texts(
     room: SweepBudget,
     rows: &mut Overlay<'_>,
 ) -> Result<RemovedRows, Fault> {
-    each_marked(&key::definition::removed(), room, rows, text)
+    each_marked(key::range_of(key::definition::removed()), room, rows, text)
 }
 
 /// Removes what is left of removed destinations.
@@ -39,7 +41,12 @@ pub(super) fn destinations(
     room: SweepBudget,
     rows: &mut Overlay<'_>,
 ) -> Result<RemovedRows, Fault> {
-    each_marked(&key::outbox::removed(), room, rows, destination)
+    each_marked(
+        key::range_of(key::outbox::removed()),
+        room,
+        rows,
+        destination,
+    )
 }
 
 /// Removes what is left of removed jobs.
@@ -48,7 +55,7 @@ pub(super) fn jobs(
     room: SweepBudget,
     rows: &mut Overlay<'_>,
 ) -> Result<RemovedRows, Fault> {
-    each_marked(&key::job::all_removed(), room, rows, job)
+    each_marked(key::range_of(key::job::all_removed()), room, rows, job)
 }
 
 /// Removes the SMS of removed devices.
@@ -57,21 +64,22 @@ pub(super) fn sms(
     room: SweepBudget,
     rows: &mut Overlay<'_>,
 ) -> Result<RemovedRows, Fault> {
-    each_marked(&key::sms::all_removed(), room, rows, sms_of)
+    each_marked(key::range_of(key::sms::all_removed()), room, rows, sms_of)
 }
 
 /// Removes what a mark with this row refers to.
-type Clear = fn(&[u8], &[u8], SweepBudget, &mut Overlay<'_>) -> Result<RemovedRows, Fault>;
+pub(super) type Clear =
+    fn(&[u8], &[u8], SweepBudget, &mut Overlay<'_>) -> Result<RemovedRows, Fault>;
 
-fn each_marked(
-    marks: &[u8],
+pub(super) fn each_marked(
+    marks: Range<Key>,
     room: SweepBudget,
     rows: &mut Overlay<'_>,
     clear: Clear,
 ) -> Result<RemovedRows, Fault> {
     // A mark of nothing is a row itself, so the number of marks to look at is bounded as well.
     let marks_max = room.keys(rows);
-    let marks = rows.keys(marks, marks_max)?;
+    let marks = rows.keys_between(&marks.start, &marks.end, marks_max)?;
     let mut removed = RemovedRows {
         things: 0,
         full: marks.len() >= marks_max,

@@ -7,6 +7,7 @@ use engine::admin_log::entry::Category;
 use engine::ids::{CustomerId, DeviceKey, EntryId};
 use engine::moment::Timestamp;
 
+use crate::ENTRIES_SWEPT_MS;
 use crate::sled::key::{Builder, Key, Table, append, made_at};
 use crate::sled::record::code;
 
@@ -14,7 +15,7 @@ use crate::sled::record::code;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum BucketSize {
     /// Five seconds: the entries that a fleet writes in them when it registers at once can be
-    /// skipped in milliseconds.
+    /// skipped in milliseconds. Entries are removed for their age bucket by bucket.
     FiveSeconds,
     /// A minute.
     Minute,
@@ -31,7 +32,7 @@ impl BucketSize {
     /// Its length.
     pub(crate) fn ms(self) -> i64 {
         match self {
-            Self::FiveSeconds => 5_000,
+            Self::FiveSeconds => ENTRIES_SWEPT_MS,
             Self::Minute => 60_000,
             Self::Quarter => 15 * 60_000,
             Self::Day => 86_400_000,
