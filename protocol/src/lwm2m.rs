@@ -3,6 +3,7 @@
 //! Rests on two assumptions: a datagram was already decoded to a CoAP message, and the caller
 //! decides what to do about its meaning. Nothing here knows a clock, a socket or a device.
 
+pub mod attributes;
 pub mod binding;
 pub mod links;
 pub mod model;

@@ -4,6 +4,7 @@
 //! Links that are no objects of the device are skipped, as are unknown attributes; a list with a
 //! syntax error is refused as a whole.
 
+pub mod discovery;
 mod grammar;
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,10 @@
-//! Which CoAP request reads, writes, executes or observes? (LwM2M Core 1.1 sections 6.3, 6.4 and
-//! 7.3, RFC 7641 section 3)
+//! Which CoAP request performs an operation on a device? (LwM2M Core 1.1 sections 6.3, 6.4 and 7.3,
+//! RFC 7641 section 3)
 
 #[cfg(test)]
 mod tests;
 
+use super::attributes::Attributes;
 use super::model::{Instances, Resource};
 use super::path::Path;
 use super::payload::formats::{WriteMethod, has_types};
@@ -93,6 +94,45 @@ pub fn write(label: ExchangeLabel, root: &str, planned: PlannedWrite) -> Message
         .with_payload(planned.payload)
 }
 
+/// Lists what is at and below a path, with the attributes (LwM2M Core 1.1 section 6.3.2).
+pub fn discover(label: ExchangeLabel, root: &str, path: Path) -> Message {
+    request(label, Code::GET, root, path).with_accept(ContentFormat::LINK_FORMAT)
+}
+
+/// Creates an instance of an object from a payload, if there is one (LwM2M Core 1.1 section 6.3.6).
+pub fn create(
+    label: ExchangeLabel,
+    root: &str,
+    object: u16,
+    payload: Option<(ContentFormat, Vec<u8>)>,
+) -> Message {
+    let message = request(label, Code::POST, root, Path::object(object));
+    match payload {
+        Some((format, payload)) => message.with_content_format(format).with_payload(payload),
+        None => message,
+    }
+}
+
+/// Deletes an object instance, or an instance of a resource (LwM2M Core 1.2 section 6.3.7).
+pub fn delete(label: ExchangeLabel, root: &str, path: Path) -> Message {
+    request(label, Code::DELETE, root, path)
+}
+
+/// Writes attributes of a path (LwM2M Core 1.1 section 6.3.4).
+pub fn write_attributes(
+    label: ExchangeLabel,
+    root: &str,
+    path: Path,
+    attributes: &Attributes,
+) -> Message {
+    with_attributes(request(label, Code::PUT, root, path), attributes)
+}
+
+/// Returns the request with attributes: an Observe may have them since LwM2M 1.2 (section 6.4.1).
+pub fn with_attributes(message: Message, attributes: &Attributes) -> Message {
+    message.with_uri_query(attributes.iter().map(ToString::to_string))
+}
+
 /// Executes a resource; the arguments are text, and may be empty.
 pub fn execute(label: ExchangeLabel, root: &str, path: Path, arguments: &str) -> Message {
     let message = request(label, Code::POST, root, path);
@@ -119,6 +159,48 @@ pub fn read_composite(
         .with_uri_path(segments_of(root))
         .with_content_format(content_format)
         .with_accept(accept)
+        .with_payload(payload);
+    Ok(message)
+}
+
+/// Reads the values at several paths at once and starts one observation of them all (LwM2M Core 1.1
+/// section 6.4.7).
+pub fn observe_composite(
+    label: ExchangeLabel,
+    root: &str,
+    paths: &[Path],
+    accept: ContentFormat,
+    content_format: ContentFormat,
+) -> Result<Message, Unencodable> {
+    let message = read_composite(label, root, paths, accept, content_format)?;
+    Ok(message.with_observe(REGISTER))
+}
+
+/// Reads the values at several paths at once and ends the observation of them. Paths and formats
+/// are those the observation was started with (RFC 7641 section 3.6).
+pub fn cancel_composite_observation(
+    label: ExchangeLabel,
+    root: &str,
+    paths: &[Path],
+    accept: ContentFormat,
+    content_format: ContentFormat,
+) -> Result<Message, Unencodable> {
+    let message = read_composite(label, root, paths, accept, content_format)?;
+    Ok(message.with_observe(DEREGISTER))
+}
+
+/// Writes values at several paths at once (LwM2M Core 1.1 section 6.3.9).
+pub fn write_composite(
+    label: ExchangeLabel,
+    root: &str,
+    values: &Reading,
+    format: ContentFormat,
+) -> Result<Message, Unencodable> {
+    let payload = payload::encode_all(format, values)?;
+    let ExchangeLabel { message_id, token } = label;
+    let message = Message::request(MessageKind::Confirmable, Code::IPATCH, message_id, token)
+        .with_uri_path(segments_of(root))
+        .with_content_format(format)
         .with_payload(payload);
     Ok(message)
 }
@@ -173,6 +255,35 @@ pub fn write_target(path: Path, resource: Option<&Resource>) -> Path {
         }
         (_, _) => path,
     }
+}
+
+/// Decides how several values are written to a path with a method, in a format for several values.
+pub fn plan_writes<'m>(
+    method: WriteMethod,
+    target: Path,
+    values: &Reading,
+    format: ContentFormat,
+    resource_of: impl Fn(Path) -> Option<&'m Resource>,
+) -> Result<PlannedWrite, Unencodable> {
+    let values = values_in(format, values, resource_of);
+    let payload = payload::encode(format, target, &values)?;
+    Ok(PlannedWrite {
+        method,
+        target,
+        format,
+        payload,
+    })
+}
+
+/// Returns the values as they are written in a format.
+pub fn values_in<'m>(
+    format: ContentFormat,
+    values: &Reading,
+    resource_of: impl Fn(Path) -> Option<&'m Resource>,
+) -> Reading {
+    let values = values.iter();
+    let written = values.map(|(at, value)| (*at, value_in(format, resource_of(*at), value)));
+    written.collect()
 }
 
 fn value_in(format: ContentFormat, resource: Option<&Resource>, value: &Value) -> Value {

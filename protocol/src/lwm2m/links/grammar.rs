@@ -13,6 +13,11 @@ pub(super) struct Link<'a> {
 }
 
 impl<'a> Link<'a> {
+    /// Iterates over the attributes, each with its value without quotes.
+    pub(super) fn attributes(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.attributes.iter().copied()
+    }
+
     /// Returns the values of an attribute, without their quotes.
     pub(super) fn values_of(&self, name: &str) -> impl Iterator<Item = &'a str> {
         self.attributes

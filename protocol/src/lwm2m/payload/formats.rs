@@ -250,9 +250,17 @@ pub fn formats_to_write(
 ) -> Formats {
     let offer = Offer { announced, enabler };
     match method {
-        WriteMethod::PartialUpdate if announced.is_empty() => offer.sorted(&PROVEN).collect(),
-        WriteMethod::PartialUpdate => offer.sorted(&SHORTEST).collect(),
+        WriteMethod::PartialUpdate => formats_of_several(announced, enabler),
         WriteMethod::Replace => of_one_value(value.data_type(), offer),
+    }
+}
+
+/// Returns the formats to write several values in.
+pub fn formats_of_several(announced: &[u16], enabler: EnablerVersion) -> Formats {
+    let offer = Offer { announced, enabler };
+    match announced.is_empty() {
+        true => offer.sorted(&PROVEN).collect(),
+        false => offer.sorted(&SHORTEST).collect(),
     }
 }
 

@@ -25,6 +25,9 @@ const ABSOLUTE_FROM_S: i128 = 1 << 28;
 /// The end of the year 9999: later times are outside the range of the calendar.
 const TIME_MAX_MS: i64 = 253_402_300_799_999;
 
+/// The name of everything that a device has.
+const ROOT: &str = "/";
+
 /// The longest path: four numbers of five digits.
 const NAME_LENGTH_MAX: usize = 24;
 
@@ -47,6 +50,8 @@ struct Pack<'a> {
 struct PathList {
     base: Base,
     paths: Vec<Path>,
+    /// Whether the list names everything that the device has.
+    has_root: bool,
 }
 
 /// One record to write.
@@ -100,9 +105,23 @@ impl Take for PathList {
             return Err(MalformedSamples::Field(record.number));
         }
         self.base.heed(&record)?;
-        let path = self.base.name_of(&record)?;
-        self.paths.push(path);
+        if self.base.is_root(&record) {
+            self.has_root = true;
+        } else {
+            let path = self.base.name_of(&record)?;
+            self.paths.push(path);
+        }
         Ok(())
+    }
+}
+
+impl PathList {
+    /// The paths; none if everything is named.
+    fn finish(self) -> Vec<Path> {
+        match self.has_root {
+            true => Vec::new(),
+            false => self.paths,
+        }
     }
 }
 
@@ -140,6 +159,13 @@ impl Base {
         let value = record.value.ok_or(MalformedSamples::NoValue(number))?;
         let value = self.offset(value).ok_or(MalformedSamples::Field(number))?;
         Ok((value, measured))
+    }
+
+    /// Returns whether a record names everything that the device has.
+    fn is_root(&self, record: &SenmlRecord) -> bool {
+        let name = record.name.as_deref().unwrap_or_default();
+        !record.is_misnamed && (&*self.name, name) == ("", ROOT)
+            || (&*self.name, name) == (ROOT, "")
     }
 
     /// Returns the path that a record names.
@@ -217,14 +243,14 @@ pub(super) fn decode_cbor(
 pub(super) fn decode_paths_json(payload: &[u8]) -> Result<Vec<Path>, MalformedSamples> {
     let mut list = PathList::default();
     json::decode(payload, &mut list)?;
-    Ok(list.paths)
+    Ok(list.finish())
 }
 
 /// Reads the paths of a list in CBOR.
 pub(super) fn decode_paths_cbor(payload: &[u8]) -> Result<Vec<Path>, MalformedSamples> {
     let mut list = PathList::default();
     cbor::decode(payload, &mut list)?;
-    Ok(list.paths)
+    Ok(list.finish())
 }
 
 /// Writes the values at and below a path, or all of them, as a pack in JSON.
@@ -258,14 +284,17 @@ pub(super) fn encode_paths_cbor(paths: &[Path]) -> Vec<u8> {
     cbor::encode(&entries_of_paths(paths))
 }
 
-/// Returns records that have a name and nothing else.
+/// Returns records that have a name and nothing else. Without a path the name is that of the root.
 fn entries_of_paths(paths: &[Path]) -> Vec<Entry<'static>> {
-    let entry = |path: &Path| Entry {
+    let entry = |name: String| Entry {
         base: None,
-        name: Some(path.to_string()),
+        name: Some(name),
         value: None,
     };
-    paths.iter().map(entry).collect()
+    match paths {
+        [] => vec![entry(ROOT.to_owned())],
+        paths => paths.iter().map(|path| entry(path.to_string())).collect(),
+    }
 }
 
 /// Returns the values at and below a path, or all of them; other values are left out.
