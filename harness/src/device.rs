@@ -70,7 +70,11 @@ impl SimulatedDevice {
     /// A device that is switched off.
     pub fn new(mut configuration: Configuration, seed: u64) -> Self {
         let speech = PayloadFormats::new(&configuration.formats);
-        let mut resources = Resources::new(std::mem::take(&mut configuration.resources), speech);
+        let mut resources = Resources::new(
+            std::mem::take(&mut configuration.resources),
+            speech,
+            configuration.version,
+        );
         resources.replace(LIFETIME, Value::Integer(configuration.lifetime_s.into()));
         let paths = PlainPaths::new(std::mem::take(&mut configuration.paths));
         let mut rng = Rng::from_seed(seed);

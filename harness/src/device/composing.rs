@@ -1,4 +1,5 @@
-//! How does the device answer a Read-Composite request? (LwM2M Core 1.1 section 6.3.8)
+//! How does the device answer a request for several paths? (LwM2M Core 1.1 sections 6.3.8
+//! and 6.3.9)
 
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
@@ -31,6 +32,56 @@ impl SimulatedDevice {
         Some(self.respond(request, outcome))
     }
 
+    /// Handles a write of several paths, and returns the immediate answer.
+    pub(super) fn write_composite(
+        &mut self,
+        request: &Message,
+        out: &mut Vec<DeviceOutput>,
+    ) -> Option<Message> {
+        let code = match self.configuration.composite {
+            CompositeRead::Answered => self.write_several(request),
+            CompositeRead::AcknowledgedOnly => return acknowledgement_of(request),
+            CompositeRead::Refused(code) => code,
+        };
+        if code.is_success() {
+            out.push(DeviceOutput::Report(DeviceEvent::AnsweredSeveral { code }));
+        }
+        Some(self.respond(request, ResponseContent::of(code)))
+    }
+
+    fn write_several(&mut self, request: &Message) -> Code {
+        if blocks::continues(request) {
+            return Code::CHANGED;
+        }
+        let paths = match self.resources.write_several(request) {
+            Ok(paths) => paths,
+            Err(code) => return code,
+        };
+        self.session.observations.look(&self.resources);
+        for path in paths {
+            self.log_one_of_several(path, Operation::Write, request, &request.payload);
+        }
+        Code::CHANGED
+    }
+
+    fn log_one_of_several(
+        &mut self,
+        path: Path,
+        operation: Operation,
+        request: &Message,
+        payload: &[u8],
+    ) {
+        self.performed.add(PerformedOperation {
+            number: self.performed.count(),
+            path,
+            operation,
+            message_id: request.message_id,
+            token: request.token,
+            format: request.content_format(),
+            payload: payload.to_vec(),
+        });
+    }
+
     fn read_several(&mut self, request: &Message) -> ResponseContent {
         let paths = match self.paths_in(request) {
             Ok(paths) => paths,
@@ -42,15 +93,7 @@ impl SimulatedDevice {
         let outcome = self.resources.read_several(&paths, accept);
         if outcome.code.is_success() && !blocks::continues(request) {
             for path in paths {
-                self.performed.add(PerformedOperation {
-                    number: self.performed.count(),
-                    path,
-                    operation: Operation::Read,
-                    message_id: request.message_id,
-                    token: request.token,
-                    format: outcome.format,
-                    payload: outcome.payload.clone(),
-                });
+                self.log_one_of_several(path, Operation::Read, request, &outcome.payload);
             }
         }
         outcome

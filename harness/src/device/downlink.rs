@@ -2,6 +2,7 @@
 //! 6.3, RFC 7252 section 5.2)
 
 use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
 use protocol::coap::message::{Message, MessageKind};
 use protocol::coap::option;
 use protocol::lwm2m::path::Path;
@@ -111,6 +112,9 @@ impl SimulatedDevice {
         if request.code == Code::FETCH {
             return self.compose(request, out);
         }
+        if request.code == Code::IPATCH {
+            return self.write_composite(request, out);
+        }
         let Some(path) = object else {
             return Some(self.respond(request, ResponseContent::of(Code::NOT_FOUND)));
         };
@@ -118,11 +122,15 @@ impl SimulatedDevice {
             Code::GET => match request.observe() {
                 Some(0) => Operation::Observe,
                 Some(1) => Operation::CancelObservation,
+                Some(_) | None if is_discover(request) => Operation::Discover,
                 Some(_) | None => Operation::Read,
             },
+            Code::PUT if request.uri_query().next().is_some() => Operation::WriteAttributes,
             Code::PUT => Operation::Write,
             Code::POST if path.is_instance() => Operation::Write,
+            Code::POST if path.is_object() => Operation::Create,
             Code::POST => Operation::Execute,
+            Code::DELETE => Operation::Delete,
             _ => return Some(self.respond(request, ResponseContent::of(Code::METHOD_NOT_ALLOWED))),
         };
         let about = RequestTarget::Object(path, operation);
@@ -231,10 +239,15 @@ impl SimulatedDevice {
         self.set_off(answered_at_ms, path, operation);
         outcome.observe = self.observe(request, (path, operation), &outcome);
         let (format, payload) = match operation {
-            Operation::Read | Operation::Observe | Operation::CancelObservation => {
-                (outcome.format, &outcome.payload)
-            }
-            Operation::Write | Operation::Execute => (request.content_format(), &request.payload),
+            Operation::Read
+            | Operation::Observe
+            | Operation::CancelObservation
+            | Operation::Discover => (outcome.format, &outcome.payload),
+            Operation::Write
+            | Operation::Execute
+            | Operation::Create
+            | Operation::Delete
+            | Operation::WriteAttributes => (request.content_format(), &request.payload),
         };
         self.performed.add(PerformedOperation {
             number: self.performed.count(),
@@ -278,8 +291,8 @@ impl SimulatedDevice {
     ) -> Option<u32> {
         let observations = &mut self.session.observations;
         match operation {
-            Operation::Read => None,
-            Operation::Write | Operation::Execute => {
+            Operation::Read | Operation::Discover | Operation::WriteAttributes => None,
+            Operation::Write | Operation::Execute | Operation::Create | Operation::Delete => {
                 observations.look(&self.resources);
                 None
             }
@@ -294,7 +307,19 @@ impl SimulatedDevice {
     fn set_off(&mut self, answered_at_ms: i64, path: Path, operation: Operation) {
         let is_change = matches!(operation, Operation::Write | Operation::Execute);
         let resource = self.resources.find(path).filter(|_| is_change);
-        let consequence = resource.map_or(Consequence::Nothing, |resource| resource.consequence);
+        let consequence = match operation {
+            // The server learns of it in an update (LwM2M Core 1.1 section 6.2.2).
+            Operation::Create | Operation::Delete => Consequence::Update,
+            Operation::Read
+            | Operation::Write
+            | Operation::Execute
+            | Operation::Observe
+            | Operation::CancelObservation
+            | Operation::Discover
+            | Operation::WriteAttributes => {
+                resource.map_or(Consequence::Nothing, |resource| resource.consequence)
+            }
+        };
         let due_at_ms = match consequence {
             Consequence::Nothing => return,
             Consequence::Update => answered_at_ms,
@@ -359,6 +384,10 @@ impl IncomingRequest<'_> {
 pub(super) fn acknowledgement_of(request: &Message) -> Option<Message> {
     let is_confirmable = request.kind == MessageKind::Confirmable;
     is_confirmable.then(|| Message::acknowledgement(request.message_id))
+}
+
+fn is_discover(request: &Message) -> bool {
+    request.accept() == Some(ContentFormat::LINK_FORMAT)
 }
 
 fn path_of(request: &Message) -> String {

@@ -109,6 +109,14 @@ pub enum Operation {
     Observe,
     /// GET with Observe 1
     CancelObservation,
+    /// GET of a list of links
+    Discover,
+    /// POST to an object
+    Create,
+    /// DELETE
+    Delete,
+    /// PUT with parameters
+    WriteAttributes,
 }
 
 /// A message that a device sends by itself.
@@ -164,6 +172,10 @@ impl fmt::Display for Operation {
             Self::Execute => "execute",
             Self::Observe => "observe",
             Self::CancelObservation => "cancel observation",
+            Self::Discover => "discover",
+            Self::Create => "create",
+            Self::Delete => "delete",
+            Self::WriteAttributes => "write attributes",
         })
     }
 }

@@ -3,6 +3,7 @@
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
+use protocol::lwm2m::path::Path;
 
 /// The content of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub(super) struct ResponseContent {
     /// The sequence number of a notification, or of the response that starts an observation.
     pub(super) observe: Option<u32>,
     pub(super) payload: Vec<u8>,
+    /// The instance that was created.
+    pub(super) location: Option<Path>,
 }
 
 impl ResponseContent {
@@ -21,6 +24,7 @@ impl ResponseContent {
             format: None,
             observe: None,
             payload: Vec::new(),
+            location: None,
         }
     }
 
@@ -34,6 +38,8 @@ impl ResponseContent {
             Some(format) => message.with_content_format(format),
             None => message,
         };
+        let location = self.location.iter().flat_map(Path::segments);
+        let message = message.with_location_path(location.map(|id| id.to_string()));
         message.with_payload(self.payload)
     }
 

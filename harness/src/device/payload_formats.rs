@@ -5,7 +5,7 @@ use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
 use protocol::lwm2m::path::Path;
-use protocol::lwm2m::payload::{self, Reading, Unencodable};
+use protocol::lwm2m::payload::{self, Reading, Scope, Unencodable};
 use protocol::lwm2m::value::{DataType, Value};
 
 use super::outcome::ResponseContent;
@@ -99,6 +99,20 @@ impl PayloadFormats {
         values.remove(&path).ok_or(Code::BAD_REQUEST)
     }
 
+    /// Decodes values of any paths from a message.
+    pub(super) fn decode_all(
+        &self,
+        by: &Message,
+        type_of: impl Fn(Path) -> Option<DataType>,
+    ) -> Result<Reading, Code> {
+        let format = by.content_format().filter(|format| self.has(*format));
+        let format = format.filter(|format| NAMED.contains(format));
+        let format = format.ok_or(Code::UNSUPPORTED_CONTENT_FORMAT)?;
+        let samples = payload::decode_samples(Some(format), Scope::All, &by.payload, &type_of);
+        let samples = samples.map_err(|_| Code::BAD_REQUEST)?.into_iter();
+        Ok(samples.map(|sample| (sample.path, sample.value)).collect())
+    }
+
     /// Decodes the values at and below a path from a message.
     pub(super) fn decode_several(
         &self,
@@ -114,6 +128,13 @@ impl PayloadFormats {
         decode(path, by, type_of)
     }
 }
+
+/// The formats that name their values wholly.
+const NAMED: [ContentFormat; 3] = [
+    ContentFormat::SENML_CBOR,
+    ContentFormat::SENML_JSON,
+    ContentFormat::LWM2M_CBOR,
+];
 
 fn decode(
     path: Path,

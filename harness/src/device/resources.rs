@@ -1,5 +1,7 @@
 //! What does a request do to the resources of the device? (LwM2M Core 1.1 section 6.3)
 
+mod managing;
+
 use std::fmt::Write as _;
 
 use protocol::coap::code::Code;
@@ -8,11 +10,13 @@ use protocol::coap::message::Message;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::Reading;
 use protocol::lwm2m::value::Value;
+use protocol::lwm2m::version::EnablerVersion;
 
 use super::event::Operation;
 use super::outcome::ResponseContent;
 use super::payload_formats::PayloadFormats;
 use super::resource::Resource;
+use managing::AttributesByPath;
 
 /// All resources of a device, with the number of changes by the server.
 #[derive(Clone, Debug)]
@@ -20,6 +24,10 @@ pub(super) struct Resources {
     // Ordered by path, for binary search.
     entries: Vec<Entry>,
     formats: PayloadFormats,
+    enabler: EnablerVersion,
+    attributes: AttributesByPath,
+    /// Whether the server has yet to learn of instances that were created or deleted.
+    has_new_links: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -29,16 +37,22 @@ struct Entry {
 }
 
 impl Resources {
-    pub(super) fn new(resources: Vec<Resource>, formats: PayloadFormats) -> Self {
-        let entry = |resource| Entry {
-            resource,
-            executed: 0,
-        };
-        let mut entries: Vec<Entry> = resources.into_iter().rev().map(entry).collect();
+    pub(super) fn new(
+        resources: Vec<Resource>,
+        formats: PayloadFormats,
+        enabler: EnablerVersion,
+    ) -> Self {
+        let mut entries: Vec<Entry> = resources.into_iter().rev().map(Entry::new).collect();
         // The sort is stable and the list reversed, so of equal paths the later one stays.
         entries.sort_by_key(|entry| entry.resource.path);
         entries.dedup_by_key(|entry| entry.resource.path);
-        Self { entries, formats }
+        Self {
+            entries,
+            formats,
+            enabler,
+            attributes: AttributesByPath::new(),
+            has_new_links: false,
+        }
     }
 
     /// Performs an operation, or returns the code of its refusal.
@@ -54,6 +68,10 @@ impl Resources {
             }
             Operation::Write => self.write(path, by),
             Operation::Execute => self.execute(path, by),
+            Operation::Discover => self.discover(path),
+            Operation::Create => self.create(path, by),
+            Operation::Delete => self.delete(path),
+            Operation::WriteAttributes => self.write_attributes(path, by),
         };
         done.unwrap_or_else(ResponseContent::of)
     }
@@ -67,12 +85,12 @@ impl Resources {
         read.unwrap_or_else(ResponseContent::of)
     }
 
-    /// Encodes the values at and below several paths, without those that do not exist or cannot be
-    /// read.
+    /// Encodes the values at and below several paths, or everything without a path, but not those
+    /// that do not exist or cannot be read.
     pub(super) fn read_several(&self, paths: &[Path], accept: ContentFormat) -> ResponseContent {
         let is_requested = |entry: &&Entry| {
             let at = entry.resource.path;
-            paths.iter().any(|path| path.contains(at))
+            paths.is_empty() || paths.iter().any(|path| path.contains(at))
         };
         let mut requested = self.entries.iter().filter(is_requested).peekable();
         if requested.peek().is_none() {
@@ -112,6 +130,11 @@ impl Resources {
         executed.max().unwrap_or(0)
     }
 
+    /// Whether instances were created or deleted since this was last asked.
+    pub(super) fn take_new_links(&mut self) -> bool {
+        std::mem::take(&mut self.has_new_links)
+    }
+
     /// Appends the links of all object instances to a registration.
     pub(super) fn write_links(&self, links: &mut String) {
         let mut listed = None;
@@ -145,14 +168,11 @@ impl Resources {
     }
 
     fn write(&mut self, path: Path, by: &Message) -> Result<ResponseContent, Code> {
-        // A PUT with parameters writes attributes, which this device does not support.
-        if by.uri_query().next().is_some() {
-            return Err(Code::NOT_IMPLEMENTED);
-        }
         let formats = self.formats.clone();
         match self.entry_mut(path) {
             Some(entry) => entry.write(by, &formats),
             None if by.code == Code::POST => self.update_partially(path, by),
+            None if path.is_instance() => self.replace_instance(path, by),
             None => self.replace_instances(path, by),
         }
     }
@@ -177,8 +197,9 @@ impl Resources {
     /// Updates the resources and resource instances in a list; the others stay as they are.
     fn update_partially(&mut self, path: Path, by: &Message) -> Result<ResponseContent, Code> {
         self.within(path).next().ok_or(Code::NOT_FOUND)?;
-        let type_of = |path| Some(self.alike(path)?.resource.value.as_ref()?.data_type());
-        let values = self.formats.decode_several(path, by, type_of)?;
+        let values = self
+            .formats
+            .decode_several(path, by, |path| self.type_of(path))?;
         let written = self.written(values)?;
         self.entries.retain(|entry| {
             let at = entry.resource.path;
@@ -243,6 +264,13 @@ impl Resources {
 }
 
 impl Entry {
+    fn new(resource: Resource) -> Self {
+        Self {
+            resource,
+            executed: 0,
+        }
+    }
+
     fn read(
         &self,
         accept: Option<ContentFormat>,

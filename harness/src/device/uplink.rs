@@ -1,6 +1,7 @@
 //! What does the device send to its server by itself, and how does it handle the answer?
 
 use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
 use protocol::coap::message::{Message, MessageId};
 use protocol::coap::option;
 use protocol::coap::token::Token;
@@ -63,6 +64,13 @@ impl SimulatedDevice {
         let mut request = registration::update(location, message_id, token);
         if *lifetime_told_s != lifetime_s {
             request = request.with_uri_query([format!("lt={lifetime_s}")]);
+        }
+        if self.resources.take_new_links() {
+            let mut links = registration::first_link(&self.configuration);
+            self.resources.write_links(&mut links);
+            request = request
+                .with_content_format(ContentFormat::LINK_FORMAT)
+                .with_payload(links);
         }
         self.ask(now_ms, RequestPurpose::Update { lifetime_s }, request, out);
     }

@@ -11,7 +11,8 @@ use super::world::{Fixture, answer, at, sent};
 
 #[test]
 fn an_operation_that_is_not_allowed_is_refused_and_not_performed() {
-    use Operation::{CancelObservation, Execute, Observe, Read, Write};
+    use Operation::{CancelObservation, Create, Delete, Discover};
+    use Operation::{Execute, Observe, Read, Write};
     let cases = [
         (Read, "/3/0/99", Code::NOT_FOUND),
         (Read, "/3/1/0", Code::NOT_FOUND),
@@ -29,13 +30,20 @@ fn an_operation_that_is_not_allowed_is_refused_and_not_performed() {
         (Execute, "/3/0/0", Code::METHOD_NOT_ALLOWED),
         (Execute, "/3/0/13", Code::METHOD_NOT_ALLOWED),
         (Write, "/3", Code::METHOD_NOT_ALLOWED),
-        (Write, "/3/0", Code::METHOD_NOT_ALLOWED),
         (Observe, "/3/0/99", Code::NOT_FOUND),
         (Observe, "/3/0/4", Code::METHOD_NOT_ALLOWED),
         (CancelObservation, "/3/0/99", Code::NOT_FOUND),
         // A POST to an object instance is a partial update, whose payload has a format.
         (Execute, "/3/0", Code::UNSUPPORTED_CONTENT_FORMAT),
-        (Execute, "/3", Code::METHOD_NOT_ALLOWED),
+        // A PUT to one replaces its values.
+        (Write, "/3/0", Code::UNSUPPORTED_CONTENT_FORMAT),
+        // A POST to an object creates an instance, of which this object has one.
+        (Execute, "/3", Code::BAD_REQUEST),
+        (Discover, "/4", Code::NOT_FOUND),
+        (Create, "/4", Code::UNSUPPORTED_CONTENT_FORMAT),
+        (Delete, "/3/0", Code::METHOD_NOT_ALLOWED),
+        (Delete, "/3/0/0", Code::METHOD_NOT_ALLOWED),
+        (Delete, "/6/1", Code::NOT_FOUND),
     ];
     for (operation, path, code) in cases {
         let mut fixture = Fixture::registered(Configuration::new("lamp"));
@@ -104,15 +112,16 @@ fn a_write_without_format_is_text() {
 }
 
 #[test]
-fn attributes_are_not_written_as_a_value() {
+fn attributes_are_kept_and_not_written_as_a_value() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let request = fixture.request(MessageKind::Confirmable, Operation::Write, "/3/0/14");
     let request = request.with_uri_query(["pmin=10"]);
     fixture.deliver(&request);
-    assert_eq!(
-        fixture.messages(),
-        [answer(&request, Code::NOT_IMPLEMENTED)]
-    );
+    assert_eq!(fixture.messages(), [answer(&request, Code::CHANGED)]);
+    let discover = fixture.request(MessageKind::Confirmable, Operation::Discover, "/3/0/14");
+    let discover = discover.with_accept(ContentFormat::LINK_FORMAT);
+    fixture.deliver(&discover);
+    assert_eq!(fixture.messages()[0].payload, b"</3/0/14>;pmin=10");
     assert_eq!(
         fixture.device.value(at("/3/0/14")),
         Some(&Value::String("+00:00".into()))
@@ -121,13 +130,7 @@ fn attributes_are_not_written_as_a_value() {
 
 #[test]
 fn other_methods_are_refused() {
-    for method in [
-        Code::DELETE,
-        Code::FETCH,
-        Code::PATCH,
-        Code::IPATCH,
-        Code::new(0, 31),
-    ] {
+    for method in [Code::FETCH, Code::PATCH, Code::IPATCH, Code::new(0, 31)] {
         let mut fixture = Fixture::registered(Configuration::new("lamp"));
         let mut request = fixture.read("/3/0/0");
         request.code = method;

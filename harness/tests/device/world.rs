@@ -134,7 +134,10 @@ impl Fixture {
             Operation::Observe => (Code::GET, Some(0)),
             Operation::CancelObservation => (Code::GET, Some(1)),
             Operation::Write => (Code::PUT, None),
-            Operation::Execute => (Code::POST, None),
+            Operation::Execute | Operation::Create => (Code::POST, None),
+            Operation::Discover => (Code::GET, None),
+            Operation::Delete => (Code::DELETE, None),
+            Operation::WriteAttributes => (Code::PUT, None),
         };
         let id = MessageId(self.next_message_id);
         let token = Token::new(&self.next_message_id.to_be_bytes()).unwrap();
