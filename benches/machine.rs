@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
+use engine::action::{Lwm2mRequest, Mode, NewAction, Request};
 use engine::datagram::Datagram;
 use engine::delivery::address::policy::AddressPolicy;
 use engine::device::Device;
@@ -145,11 +145,9 @@ fn message_of(effect: &Effect) -> Option<Message> {
 
 fn read() -> NewAction {
     NewAction {
-        request: Request::Lwm2m(Lwm2mRequest {
-            operation: Operation::Read,
-            path: "/3303/0/5700".parse().expect("three numbers are a path"),
-            data: None,
-        }),
+        request: Request::Lwm2m(Lwm2mRequest::Read(
+            "/3303/0/5700".parse().expect("three numbers are a path"),
+        )),
         mode: Mode::SendNow,
         attempts_permitted: 1,
         expires_in_s: None,

@@ -10,7 +10,7 @@ use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput};
 use criterion::{criterion_group, criterion_main};
 use engine::action::timeline::Timeline;
-use engine::action::{Action, Addressee, Lwm2mRequest, Mode, Operation, Protocol, Request, Status};
+use engine::action::{Action, Addressee, Lwm2mRequest, Mode, Protocol, Request, Status};
 use engine::change::{Batch, Change, Counter, CounterDelta, UniqueName};
 use engine::device::record::{DeviceRecord, ProtocolsSeen, Registration};
 use engine::dispatch::DevicesAtAddress;
@@ -308,11 +308,9 @@ fn action(m: &mut Moment, device: u32) -> Action {
         id: ActionId::new(m.uuid()),
         customer: profile.customer.clone(),
         device: profile.key(),
-        request: Request::Lwm2m(Lwm2mRequest {
-            operation: Operation::Read,
-            path: "/3303/0/5700".parse().expect("three numbers are a path"),
-            data: None,
-        }),
+        request: Request::Lwm2m(Lwm2mRequest::Read(
+            "/3303/0/5700".parse().expect("three numbers are a path"),
+        )),
         mode: Mode::SendWhenActive,
         status: Status::Scheduled,
         attempts_permitted: 1,

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
+use engine::action::{Lwm2mRequest, Mode, NewAction, Request};
 use engine::datagram::Datagram;
 use engine::device::Device;
 use engine::device::identity::Identity;
@@ -99,11 +99,9 @@ fn deliver(device: &mut Device, m: &mut Moment, number: u32, message: Message) -
 
 fn read_when_active() -> NewAction {
     NewAction {
-        request: Request::Lwm2m(Lwm2mRequest {
-            operation: Operation::Read,
-            path: "/3303/0/5700".parse().expect("three numbers are a path"),
-            data: None,
-        }),
+        request: Request::Lwm2m(Lwm2mRequest::Read(
+            "/3303/0/5700".parse().expect("three numbers are a path"),
+        )),
         mode: Mode::SendWhenActive,
         attempts_permitted: 1,
         expires_in_s: None,

@@ -12,7 +12,7 @@ use actors::delivery::{Deliveries, DeliveryParts};
 use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
 use actors::web::{self, Listening, Web};
-use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
+use engine::action::{Lwm2mRequest, Mode, NewAction, Request};
 use engine::change::{Batch, Change, Owner};
 use engine::customer::{AccessToken, ApiClient, Customer, Scopes, SecretDigest};
 use engine::device::Device;
@@ -214,11 +214,9 @@ pub(crate) fn batch(shelf: &TempStore, number: usize) -> Batch {
 /// The request of the callers, parsed.
 fn read_when_active(trace: TraceId) -> NewAction {
     NewAction {
-        request: Request::Lwm2m(Lwm2mRequest {
-            operation: Operation::Read,
-            path: "/3303/0/5700".parse().expect("three numbers are a path"),
-            data: None,
-        }),
+        request: Request::Lwm2m(Lwm2mRequest::Read(
+            "/3303/0/5700".parse().expect("three numbers are a path"),
+        )),
         mode: Mode::SendWhenActive,
         attempts_permitted: 1,
         expires_in_s: None,

@@ -22,7 +22,10 @@ use std::num::NonZeroU16;
 
 use protocol::base64_text::{self, NotBase64};
 use protocol::coap::uri::PathAndQuery;
+use protocol::lwm2m::attributes::Attributes;
+use protocol::lwm2m::links::discovery::DiscoveredLink;
 use protocol::lwm2m::path::Path;
+use protocol::lwm2m::payload::formats::WriteMethod;
 use protocol::lwm2m::value::Value;
 
 use crate::action::timeline::Timeline;
@@ -209,7 +212,7 @@ impl Request {
         match self {
             Self::Udp(request) => request.content.text().len(),
             Self::Coap(request) => request.content.as_ref().map_or(0, |it| it.text().len()),
-            Self::Lwm2m(request) => request.data.as_ref().map_or(0, |data| data.len()),
+            Self::Lwm2m(request) => request.data_bytes(),
         }
     }
 
@@ -218,7 +221,7 @@ impl Request {
         match self {
             Self::Udp(_) => RequestKind::Datagram,
             Self::Coap(request) => RequestKind::Request(request.method),
-            Self::Lwm2m(request) => RequestKind::Operation(request.operation),
+            Self::Lwm2m(request) => RequestKind::Operation(request.operation()),
         }
     }
 }
@@ -325,15 +328,188 @@ impl Content {
     }
 }
 
-/// One operation on one LwM2M resource.
+/// One LwM2M operation with what it addresses. Values are as the caller wrote them.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Lwm2mRequest {
-    /// The operation.
-    pub operation: Operation,
-    /// The path it addresses.
+pub enum Lwm2mRequest {
+    /// Reads the value of a path.
+    Read(Path),
+    /// Replaces the value of a resource or of a resource instance.
+    Write(Path, Box<str>),
+    /// Executes a resource, with arguments.
+    Execute(Path, Option<Box<str>>),
+    /// Observes a path.
+    ObserveStart(Path),
+    /// Ends the observation of a path.
+    ObserveEnd(Path),
+    /// Lists what a path has.
+    Discover(Path),
+    /// Creates an instance of an object.
+    Create(NewInstance),
+    /// Deletes an object instance or a resource instance.
+    Delete(Path),
+    /// Writes attributes of a path.
+    WriteAttributes(Path, Attributes),
+    /// Writes several resources of an object instance.
+    WriteInstance(InstanceWrite),
+    /// Reads the values of several paths; of everything, if there is none.
+    ReadComposite(Box<[Path]>),
+    /// Writes the values of several paths.
+    WriteComposite(PathData),
+}
+
+/// The values of resources and resource instances, as the caller wrote them.
+pub type PathData = Box<[(Path, Box<str>)]>;
+
+/// An object instance to create.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct NewInstance {
+    /// The object.
+    pub object: u16,
+    /// The instance; if none, the device chooses one.
+    pub instance: Option<u16>,
+    /// The values of its resources, below [`NewInstance::path`].
+    pub values: PathData,
+}
+
+impl NewInstance {
+    /// What the caller addresses.
+    pub fn address(&self) -> Path {
+        match self.instance {
+            Some(instance) => Path::instance(self.object, instance),
+            None => Path::object(self.object),
+        }
+    }
+
+    /// The instance that the paths of its values are in: number 0 if the device chooses.
+    pub fn path(&self) -> Path {
+        Path::instance(self.object, self.instance.unwrap_or(0))
+    }
+}
+
+/// Values for the resources of an object instance.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct InstanceWrite {
+    /// The instance.
     pub path: Path,
-    /// The value to write or the arguments to execute with, as the caller wrote them.
-    pub data: Option<Box<str>>,
+    /// Whether the values replace the instance, or its other resources stay.
+    pub method: WriteMethod,
+    /// The values.
+    pub values: PathData,
+}
+
+impl Lwm2mRequest {
+    /// The operation.
+    pub fn operation(&self) -> Operation {
+        match self {
+            Self::Read(_) => Operation::Read,
+            Self::Write(..) => Operation::Write,
+            Self::Execute(..) => Operation::Execute,
+            Self::ObserveStart(_) => Operation::ObserveStart,
+            Self::ObserveEnd(_) => Operation::ObserveEnd,
+            Self::Discover(_) => Operation::Discover,
+            Self::Create(_) => Operation::Create,
+            Self::Delete(_) => Operation::Delete,
+            Self::WriteAttributes(..) => Operation::WriteAttributes,
+            Self::WriteInstance(_) => Operation::WriteInstance,
+            Self::ReadComposite(_) => Operation::ReadComposite,
+            Self::WriteComposite(_) => Operation::WriteComposite,
+        }
+    }
+
+    /// The path that the caller addresses; none of a composite operation.
+    pub fn address(&self) -> Option<Path> {
+        match self {
+            Self::Read(path)
+            | Self::Write(path, _)
+            | Self::Execute(path, _)
+            | Self::ObserveStart(path)
+            | Self::ObserveEnd(path)
+            | Self::Discover(path)
+            | Self::Delete(path)
+            | Self::WriteAttributes(path, _) => Some(*path),
+            Self::Create(new) => Some(new.address()),
+            Self::WriteInstance(write) => Some(write.path),
+            Self::ReadComposite(_) | Self::WriteComposite(_) => None,
+        }
+    }
+
+    /// The value to write, or the arguments to execute with.
+    pub fn data(&self) -> Option<&str> {
+        match self {
+            Self::Write(_, data) => Some(data),
+            Self::Execute(_, data) => data.as_deref(),
+            Self::Read(_)
+            | Self::ObserveStart(_)
+            | Self::ObserveEnd(_)
+            | Self::Discover(_)
+            | Self::Create(_)
+            | Self::Delete(_)
+            | Self::WriteAttributes(..)
+            | Self::WriteInstance(_)
+            | Self::ReadComposite(_)
+            | Self::WriteComposite(_) => None,
+        }
+    }
+
+    /// The values to write, if there can be several.
+    pub fn values(&self) -> Option<&[(Path, Box<str>)]> {
+        match self {
+            Self::Create(new) => Some(&new.values),
+            Self::WriteInstance(write) => Some(&write.values),
+            Self::WriteComposite(values) => Some(values),
+            Self::Read(_)
+            | Self::Write(..)
+            | Self::Execute(..)
+            | Self::ObserveStart(_)
+            | Self::ObserveEnd(_)
+            | Self::Discover(_)
+            | Self::Delete(_)
+            | Self::WriteAttributes(..)
+            | Self::ReadComposite(_) => None,
+        }
+    }
+
+    /// The attributes to write.
+    pub fn attributes(&self) -> Option<&Attributes> {
+        match self {
+            Self::WriteAttributes(_, attributes) => Some(attributes),
+            Self::Read(_)
+            | Self::Write(..)
+            | Self::Execute(..)
+            | Self::ObserveStart(_)
+            | Self::ObserveEnd(_)
+            | Self::Discover(_)
+            | Self::Create(_)
+            | Self::Delete(_)
+            | Self::WriteInstance(_)
+            | Self::ReadComposite(_)
+            | Self::WriteComposite(_) => None,
+        }
+    }
+
+    /// Leaves out the values and the arguments.
+    pub fn clear_data(&mut self) {
+        match self {
+            Self::Write(_, data) => *data = Box::default(),
+            Self::Execute(_, data) => *data = None,
+            Self::Create(NewInstance { values, .. })
+            | Self::WriteInstance(InstanceWrite { values, .. })
+            | Self::WriteComposite(values) => *values = Box::default(),
+            Self::Read(_)
+            | Self::ObserveStart(_)
+            | Self::ObserveEnd(_)
+            | Self::Discover(_)
+            | Self::Delete(_)
+            | Self::WriteAttributes(..)
+            | Self::ReadComposite(_) => {}
+        }
+    }
+
+    fn data_bytes(&self) -> usize {
+        let values = self.values().unwrap_or_default().iter();
+        let values: usize = values.map(|(_, text)| text.len()).sum();
+        self.data().map_or(0, str::len) + values
+    }
 }
 
 /// The device management operations of requests (LwM2M Core 1.2 section 6.3).
@@ -349,6 +525,20 @@ pub enum Operation {
     ObserveStart,
     /// Cancels an observation (LwM2M Core 1.2 section 6.4.3).
     ObserveEnd,
+    /// Lists instances, resources and attributes.
+    Discover,
+    /// Creates an object instance.
+    Create,
+    /// Deletes an object instance or a resource instance.
+    Delete,
+    /// Writes the conditions of notifications.
+    WriteAttributes,
+    /// Writes several resources of an object instance.
+    WriteInstance,
+    /// Reads several paths at once.
+    ReadComposite,
+    /// Writes several paths at once.
+    WriteComposite,
 }
 
 /// The answer of the device, or the error (seed 2.1, `resultData`).
@@ -369,8 +559,10 @@ pub struct Outcome {
 pub enum ResultPayload {
     /// The value of one resource as callers write it, or data that the service does not interpret.
     Text(Box<str>),
-    /// The values of an object or an instance of one, by path.
+    /// The values of an object or an instance of one, or of several paths, by path.
     Values(Box<[(Path, Value)]>),
+    /// What the device lists at and below a path.
+    Links(Box<[DiscoveredLink]>),
 }
 
 impl ResultPayload {
@@ -378,7 +570,7 @@ impl ResultPayload {
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
-            Self::Values(_) => None,
+            Self::Values(_) | Self::Links(_) => None,
         }
     }
 }

@@ -38,6 +38,10 @@ pub const JOBS_LOADED_MAX: usize = 8;
 /// answers and nothing is counted.
 pub const JOB_ROUNDS_MAX: u8 = 5;
 
+/// The paths of a composite request, and the values of a request that writes several: more than any
+/// object has resources, and few enough that an answer is a few kibibytes. A longer one is refused.
+pub const REQUEST_PATHS_MAX: usize = 100;
+
 /// The longest period of a schedule: a leap year.
 pub const SCHEDULE_EVERY_S_MAX: u32 = 366 * 86_400;
 /// How long the first part of an SMS waits for the others to be joined with them: as long as a

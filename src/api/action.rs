@@ -2,12 +2,15 @@
 
 pub(super) mod described;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use engine::action::timeline::{TimelineEntry, TimelineEvent};
 use engine::action::{Action, CoapRequest, Lwm2mRequest, NewAction, Request, UdpRequest};
 use engine::delivery::body::ResultData;
 use engine::query::listed::{ListedAction, Omitted};
+use engine::{Path, WriteMethod};
 
 use super::words::Word;
 
@@ -133,9 +136,24 @@ struct CoapBody {
 #[serde(rename_all = "camelCase")]
 struct Lwm2mBody {
     action: &'static str,
-    resource_address: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<String>,
+    resource_address: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_addresses: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<DataBody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attributes: Option<BTreeMap<&'static str, Option<String>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replace: Option<bool>,
+}
+
+/// One value, or several by name.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum DataBody {
+    Text(String),
+    Values(BTreeMap<String, String>),
 }
 
 impl ActionBody {
@@ -165,6 +183,10 @@ impl ActionBody {
             omitted: omitted
                 .map(|it| omitted_word(*it, &listed.action))
                 .collect(),
+            request_data: match listed.omitted.contains(&Omitted::RequestData) {
+                true => RequestDataBody::of(&listed.action).without_data(),
+                false => RequestDataBody::of(&listed.action),
+            },
             ..Self::of(&listed.action)
         }
     }
@@ -260,6 +282,15 @@ fn event_word(what: TimelineEvent) -> &'static str {
 }
 
 impl RequestDataBody {
+    /// The body without the data of an operation.
+    fn without_data(mut self) -> Self {
+        match &mut self.request {
+            RequestBody::Lwm2m(request) => request.data = None,
+            RequestBody::Udp(_) | RequestBody::Coap(_) => {}
+        }
+        self
+    }
+
     fn of(action: &Action) -> Self {
         let send_attempts = match action.request {
             Request::Udp(_) => None,
@@ -333,10 +364,73 @@ impl CoapBody {
 
 impl Lwm2mBody {
     fn of(request: &Lwm2mRequest) -> Self {
+        let text = request.data().map(|data| DataBody::Text(data.to_owned()));
+        let values = request.values().map(|values| DataBody::of(request, values));
         Self {
-            action: request.operation.word(),
-            resource_address: request.path.to_string(),
-            data: request.data.as_ref().map(ToString::to_string),
+            action: request.operation().word(),
+            resource_address: request.address().map(|path| path.to_string()),
+            resource_addresses: addresses_of(request),
+            data: text.or(values),
+            attributes: attributes_of(request),
+            replace: match request {
+                Lwm2mRequest::WriteInstance(write) => Some(write.method == WriteMethod::Replace),
+                Lwm2mRequest::Read(_)
+                | Lwm2mRequest::Write(..)
+                | Lwm2mRequest::Execute(..)
+                | Lwm2mRequest::ObserveStart(_)
+                | Lwm2mRequest::ObserveEnd(_)
+                | Lwm2mRequest::Discover(_)
+                | Lwm2mRequest::Create(_)
+                | Lwm2mRequest::Delete(_)
+                | Lwm2mRequest::WriteAttributes(..)
+                | Lwm2mRequest::ReadComposite(_)
+                | Lwm2mRequest::WriteComposite(_) => None,
+            },
         }
     }
+}
+
+impl DataBody {
+    /// The values of an instance are named by what is below it, others by their path.
+    fn of(request: &Lwm2mRequest, values: &[(Path, Box<str>)]) -> Self {
+        let is_in_instance = request.address().is_some();
+        let name = |path: &Path| match is_in_instance {
+            true => {
+                let below: Vec<String> = path.segments().skip(2).map(|id| id.to_string()).collect();
+                below.join("/")
+            }
+            false => path.to_string(),
+        };
+        let named = values
+            .iter()
+            .map(|(path, data)| (name(path), data.to_string()));
+        Self::Values(named.collect())
+    }
+}
+
+fn addresses_of(request: &Lwm2mRequest) -> Option<Vec<String>> {
+    match request {
+        Lwm2mRequest::ReadComposite(paths) if paths.is_empty() => Some(vec!["/".to_owned()]),
+        Lwm2mRequest::ReadComposite(paths) => Some(paths.iter().map(Path::to_string).collect()),
+        Lwm2mRequest::Read(_)
+        | Lwm2mRequest::Write(..)
+        | Lwm2mRequest::Execute(..)
+        | Lwm2mRequest::ObserveStart(_)
+        | Lwm2mRequest::ObserveEnd(_)
+        | Lwm2mRequest::Discover(_)
+        | Lwm2mRequest::Create(_)
+        | Lwm2mRequest::Delete(_)
+        | Lwm2mRequest::WriteAttributes(..)
+        | Lwm2mRequest::WriteInstance(_)
+        | Lwm2mRequest::WriteComposite(_) => None,
+    }
+}
+
+fn attributes_of(request: &Lwm2mRequest) -> Option<BTreeMap<&'static str, Option<String>>> {
+    let attributes = request.attributes()?.iter();
+    let named = attributes.map(|attribute| {
+        let value = attribute.value.as_ref().map(ToString::to_string);
+        (attribute.name.as_str(), value)
+    });
+    Some(named.collect())
 }

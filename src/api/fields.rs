@@ -66,6 +66,14 @@ impl FieldFault {
         }
     }
 
+    /// The value has the wrong type.
+    pub(super) fn wrong_type(wanted: &str) -> Self {
+        Self {
+            code: "WRONG_TYPE",
+            message: format!("must be {wanted}"),
+        }
+    }
+
     /// The field is given more than once.
     pub(super) fn repeated() -> Self {
         Self::repeated_item("must be given only once")
@@ -169,6 +177,11 @@ impl Fields {
     pub(super) fn has(&mut self, name: &str) -> bool {
         self.nulls.remove(name);
         self.given.contains_key(name)
+    }
+
+    /// Whether a field was given as an object and not taken yet.
+    pub(super) fn has_object(&self, name: &str) -> bool {
+        self.given.get(name).is_some_and(Value::is_object)
     }
 
     /// A required list of strings.

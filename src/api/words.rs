@@ -77,6 +77,13 @@ words!(Operation {
     Execute = "execute",
     ObserveStart = "observe-start",
     ObserveEnd = "observe-end",
+    Discover = "discover",
+    Create = "create",
+    Delete = "delete",
+    WriteAttributes = "write-attributes",
+    WriteInstance = "write-instance",
+    ReadComposite = "read-composite",
+    WriteComposite = "write-composite",
 });
 words!(Method { Get = "GET", Post = "POST", Put = "PUT", Delete = "DELETE", Patch = "PATCH" });
 words!(ContentEncoding { String = "STRING", Base64 = "BASE64" });

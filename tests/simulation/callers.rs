@@ -183,12 +183,10 @@ impl Callers {
 
     fn invent_action(&mut self, settings: &WorldSettings, rng: &mut Rng) -> NewAction {
         let (operation, path, data) = self.invent_operation(settings, rng);
+        let request = Lwm2mRequest::parse(operation, &path.to_string(), data.as_deref());
+        let request = request.expect("it is a valid request");
         NewAction {
-            request: Request::Lwm2m(Lwm2mRequest {
-                operation,
-                path,
-                data,
-            }),
+            request: Request::Lwm2m(request),
             mode: pick(rng, [Mode::SendNow, Mode::SendWhenActive]),
             attempts_permitted: 1 + rng.below(5) as u8,
             expires_in_s: match rng.below(4) {

@@ -178,9 +178,18 @@ impl Census {
             (Status::Succeeded, _) => match action.request.task() {
                 RequestKind::Operation(Operation::ObserveStart) => &mut self.observed,
                 RequestKind::Operation(Operation::ObserveEnd) => &mut self.unobserved,
-                RequestKind::Operation(Operation::Read | Operation::Write | Operation::Execute) => {
-                    &mut self.succeeded
-                }
+                RequestKind::Operation(
+                    Operation::Read
+                    | Operation::Write
+                    | Operation::Execute
+                    | Operation::Discover
+                    | Operation::Create
+                    | Operation::Delete
+                    | Operation::WriteAttributes
+                    | Operation::WriteInstance
+                    | Operation::ReadComposite
+                    | Operation::WriteComposite,
+                ) => &mut self.succeeded,
                 RequestKind::Datagram => &mut self.thrown,
                 RequestKind::Request(_) => &mut self.answered_plain,
             },

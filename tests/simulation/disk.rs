@@ -9,7 +9,7 @@ mod removing;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use engine::action::{Action, ActionState, Operation, Protocol, Request, Status};
+use engine::action::{Action, ActionState, Lwm2mRequest, Protocol, Request, Status};
 use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Change, Counter, Expect, Owner, UniqueName};
 use engine::delivery::backlog;
@@ -381,7 +381,7 @@ fn data_of(happening: &EventContent) -> Option<(Protocol, Box<[u8]>)> {
 fn path_of_request(action: &Action) -> Option<Path> {
     match &action.request {
         Request::Udp(_) | Request::Coap(_) => None,
-        Request::Lwm2m(request) => Some(request.path),
+        Request::Lwm2m(request) => request.address(),
     }
 }
 
@@ -390,11 +390,20 @@ fn ended_by(action: &Action) -> Option<Path> {
     let Request::Lwm2m(request) = &action.request else {
         return None;
     };
-    let is_about_observing = match request.operation {
-        Operation::ObserveStart | Operation::ObserveEnd => true,
-        Operation::Read | Operation::Write | Operation::Execute => false,
+    let observed = match request {
+        Lwm2mRequest::ObserveStart(path) | Lwm2mRequest::ObserveEnd(path) => Some(*path),
+        Lwm2mRequest::Read(_)
+        | Lwm2mRequest::Write(..)
+        | Lwm2mRequest::Execute(..)
+        | Lwm2mRequest::Discover(_)
+        | Lwm2mRequest::Create(_)
+        | Lwm2mRequest::Delete(_)
+        | Lwm2mRequest::WriteAttributes(..)
+        | Lwm2mRequest::WriteInstance(_)
+        | Lwm2mRequest::ReadComposite(_)
+        | Lwm2mRequest::WriteComposite(_) => None,
     };
-    (is_about_observing && !action.status.is_pending()).then_some(request.path)
+    observed.filter(|_| !action.status.is_pending())
 }
 
 /// The path of an observation that ended according to a log entry.

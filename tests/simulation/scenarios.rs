@@ -77,13 +77,9 @@ fn end_observing(path: Path) -> NewAction {
 
 /// A SEND_WHEN_ACTIVE request with one attempt.
 fn request(operation: Operation, path: Path, data: Option<&str>) -> NewAction {
-    let data = data.map(Box::from);
+    let request = Lwm2mRequest::parse(operation, &path.to_string(), data);
     NewAction {
-        request: Request::Lwm2m(Lwm2mRequest {
-            operation,
-            path,
-            data,
-        }),
+        request: Request::Lwm2m(request.expect("it is a valid request")),
         mode: Mode::SendWhenActive,
         attempts_permitted: 1,
         expires_in_s: None,

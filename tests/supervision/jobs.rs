@@ -1,6 +1,6 @@
 //! What happens to jobs and schedules when their runner panics?
 
-use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
+use engine::action::{Lwm2mRequest, Mode, NewAction, Request};
 use engine::change::{Batch, Change};
 use engine::directory::job::contents_of;
 use engine::ids::{DeviceId, TraceId};
@@ -91,11 +91,7 @@ fn a_due_time_whose_run_panics_is_run_once_when_the_runner_is_restored() {
 
 fn read() -> NewAction {
     NewAction {
-        request: Request::Lwm2m(Lwm2mRequest {
-            operation: Operation::Read,
-            path: Path::resource(3, 0, 0),
-            data: None,
-        }),
+        request: Request::Lwm2m(Lwm2mRequest::Read(Path::resource(3, 0, 0))),
         mode: Mode::SendWhenActive,
         attempts_permitted: 1,
         expires_in_s: None,

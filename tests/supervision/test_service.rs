@@ -21,7 +21,7 @@ use actors::logging::{Logging, RetentionPeriods};
 use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
 use actors::socket::{Open, open_shared};
-use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
+use engine::action::{Lwm2mRequest, Mode, NewAction, Request};
 use engine::arbiter::ArbiterLimits;
 use engine::change::{Batch, Change};
 use engine::customer::Customer;
@@ -168,11 +168,7 @@ impl TestService {
         trace: TraceId,
         name: &str,
     ) -> Result<Result<Accepted, SubmitRefusal>, Unserved> {
-        let request = Request::Lwm2m(Lwm2mRequest {
-            operation: Operation::Read,
-            path: Path::resource(3, 0, 0),
-            data: None,
-        });
+        let request = Request::Lwm2m(Lwm2mRequest::Read(Path::resource(3, 0, 0)));
         let call = error_span!("call", %trace);
         call.in_scope(|| self.ask(name, request, Mode::SendWhenActive, trace))
     }

@@ -55,7 +55,7 @@ const DATA_OVER: [Protocol; 2] = [Protocol::Coap, Protocol::Udp];
 pub(super) const DATA_SORTS: usize = DATA_OVER.len() * NOTIFICATION_OUTCOMES.len();
 
 /// The kinds of requests, by protocol.
-pub(super) const ASKED: [(Protocol, RequestKind); 11] = [
+pub(super) const ASKED: [(Protocol, RequestKind); 18] = [
     (Protocol::Lwm2m, RequestKind::Operation(Operation::Read)),
     (Protocol::Lwm2m, RequestKind::Operation(Operation::Write)),
     (Protocol::Lwm2m, RequestKind::Operation(Operation::Execute)),
@@ -66,6 +66,25 @@ pub(super) const ASKED: [(Protocol, RequestKind); 11] = [
     (
         Protocol::Lwm2m,
         RequestKind::Operation(Operation::ObserveEnd),
+    ),
+    (Protocol::Lwm2m, RequestKind::Operation(Operation::Discover)),
+    (Protocol::Lwm2m, RequestKind::Operation(Operation::Create)),
+    (Protocol::Lwm2m, RequestKind::Operation(Operation::Delete)),
+    (
+        Protocol::Lwm2m,
+        RequestKind::Operation(Operation::WriteAttributes),
+    ),
+    (
+        Protocol::Lwm2m,
+        RequestKind::Operation(Operation::WriteInstance),
+    ),
+    (
+        Protocol::Lwm2m,
+        RequestKind::Operation(Operation::ReadComposite),
+    ),
+    (
+        Protocol::Lwm2m,
+        RequestKind::Operation(Operation::WriteComposite),
     ),
     (Protocol::Coap, RequestKind::Request(Method::Get)),
     (Protocol::Coap, RequestKind::Request(Method::Post)),
@@ -154,6 +173,13 @@ words!(operation(Operation) {
     Execute = "execute",
     ObserveStart = "observe_start",
     ObserveEnd = "observe_end",
+    Discover = "discover",
+    Create = "create",
+    Delete = "delete",
+    WriteAttributes = "write_attributes",
+    WriteInstance = "write_instance",
+    ReadComposite = "read_composite",
+    WriteComposite = "write_composite",
 });
 words!(status(Status) {
     Scheduled = "scheduled",

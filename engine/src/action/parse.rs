@@ -17,6 +17,17 @@ pub enum RawField<T> {
     Unreadable,
 }
 
+impl<T> RawField<T> {
+    /// Converts the value.
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> RawField<U> {
+        match self {
+            Self::Nothing => RawField::Nothing,
+            Self::Value(value) => RawField::Value(convert(value)),
+            Self::Unreadable => RawField::Unreadable,
+        }
+    }
+}
+
 impl RawField<String> {
     /// Borrows the text.
     pub fn as_deref(&self) -> RawField<&str> {

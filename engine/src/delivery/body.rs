@@ -316,6 +316,7 @@ impl ResultData {
         let payload = |payload: &ResultPayload| match payload {
             ResultPayload::Text(text) => text.to_string(),
             ResultPayload::Values(values) => value::text_by_path(values),
+            ResultPayload::Links(links) => value::text_of_links(links),
         };
         Self {
             code: text(&outcome.code),

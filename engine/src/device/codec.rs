@@ -10,11 +10,12 @@ use protocol::lwm2m::model::catalog::Catalog;
 use protocol::lwm2m::model::{self, Instances, Object, Resource};
 use protocol::lwm2m::operation::{self, PlannedWrite};
 use protocol::lwm2m::path::Path;
-use protocol::lwm2m::payload::formats::{self, WriteMethod};
-use protocol::lwm2m::payload::{self, Decoded, Model, Scope, Undecodable};
+use protocol::lwm2m::payload::formats::{self, Formats, WriteMethod};
+use protocol::lwm2m::payload::{self, Decoded, Model, Reading, Scope, Undecodable};
 use protocol::lwm2m::value::{DataType, Value};
 use protocol::lwm2m::version::EnablerVersion;
 
+use crate::action::NewInstance;
 use crate::device::formats::{FormatSet, Refused};
 use crate::device::record::Registration;
 use crate::device::registration::RegistrationState;
@@ -86,10 +87,77 @@ impl<'a> Codec<'a> {
             WriteMethod::PartialUpdate => WriteMethod::PartialUpdate,
         };
         let wanted = formats::formats_to_write(method, value, self.announced(), self.enabler());
-        let before = self.refused.with(refused.formats);
-        let best = |refused: FormatSet| wanted.iter().find(|format| !refused.has(*format));
-        let format = best(before).or_else(|| best(refused.formats))?;
+        let format = self.best_of(wanted, refused.formats)?;
         operation::plan_write(method, path, resource, value, format).ok()
+    }
+
+    /// How to write several values to an instance with a method.
+    pub(super) fn planned_writes(
+        self,
+        (target, method): (Path, WriteMethod),
+        values: &Reading,
+        refused: FormatSet,
+    ) -> Option<PlannedWrite> {
+        let format = self.format_of_several(refused)?;
+        let resource_of = |path| self.resource_at(path);
+        operation::plan_writes(method, target, values, format, resource_of).ok()
+    }
+
+    /// The payload that creates an instance with these values, at the path that the instance has if
+    /// the device does not choose it.
+    ///
+    /// Only TLV can leave the choice to the device (LwM2M Core 1.1 section 6.3.6). In other formats
+    /// the instance gets the first number that the device does not offer.
+    pub(super) fn planned_creation(
+        self,
+        new: &NewInstance,
+        values: &Reading,
+        refused: FormatSet,
+    ) -> Option<(ContentFormat, Vec<u8>)> {
+        let format = self.format_of_several(refused)?;
+        let values = operation::values_in(format, values, |path| self.resource_at(path));
+        let is_tlv = [ContentFormat::LWM2M_TLV, ContentFormat::LEGACY_TLV].contains(&format);
+        let payload = match new.instance {
+            None if is_tlv => payload::encode(format, new.path(), &values),
+            None => {
+                let free = self.free_instance(new.object)?;
+                let base = Path::instance(new.object, free);
+                let moved = values.into_iter().filter_map(|(path, value)| {
+                    let mut below = path.segments().skip(2);
+                    let at = below.try_fold(base, |at, id| at.child(id));
+                    at.map(|at| (at, value))
+                });
+                payload::encode(format, Path::object(new.object), &moved.collect())
+            }
+            Some(_) => payload::encode(format, Path::object(new.object), &values),
+        };
+        payload.ok().map(|payload| (format, payload))
+    }
+
+    /// The format of a request for several paths of a caller; none if the device has none.
+    pub(super) fn format_of_composite(self, refused: FormatSet) -> Option<ContentFormat> {
+        let wanted = formats::formats_to_compose(self.announced(), self.enabler());
+        self.best_of(wanted, refused)
+    }
+
+    /// The format of several values to write.
+    fn format_of_several(self, refused: FormatSet) -> Option<ContentFormat> {
+        let wanted = formats::formats_of_several(self.announced(), self.enabler());
+        self.best_of(wanted, refused)
+    }
+
+    /// The best format that the device did not refuse in this attempt, preferably one that it did
+    /// not refuse before either.
+    fn best_of(self, wanted: Formats, refused: FormatSet) -> Option<ContentFormat> {
+        let best = |refused: FormatSet| wanted.iter().find(|format| !refused.has(*format));
+        best(self.refused.with(refused)).or_else(|| best(refused))
+    }
+
+    fn free_instance(self, object: u16) -> Option<u16> {
+        let object = self.registration.and_then(|r| r.links.object(object));
+        let taken = object.map_or(&[][..], |object| object.instances);
+        // 65535 is no instance (LwM2M Core 1.1 section 7.1).
+        (0..u16::MAX).find(|id| taken.binary_search(id).is_err())
     }
 
     /// Whether a value for a path is written to a resource instance by replacing it.
@@ -124,6 +192,23 @@ impl<'a> Codec<'a> {
         })
     }
 
+    /// Decodes the values of an answer about several paths; about everything, if there is none.
+    /// Values of other paths are left out.
+    pub(super) fn values_at(
+        self,
+        received_at: Timestamp,
+        paths: &[Path],
+        answer: &Message,
+    ) -> Result<ReadValues, String> {
+        let mut read = self.values_in(received_at, Scope::All, answer)?;
+        let is_wanted = |at: &Path| paths.is_empty() || paths.iter().any(|path| path.contains(*at));
+        for measurement in &mut read.measurements {
+            measurement.values.retain(|at, _| is_wanted(at));
+        }
+        read.measurements.retain(|it| !it.values.is_empty());
+        Ok(read)
+    }
+
     /// Whether the model has the object of a path, and the registration the instance.
     pub(super) fn knows(self, path: Path) -> bool {
         let is_offered = self.registration.is_some_and(|r| r.links.offers(path));
@@ -139,12 +224,13 @@ impl<'a> Codec<'a> {
 
     /// The resource of a path, in the version the device offers; none if the model does not have
     /// it.
-    fn resource_at(self, path: Path) -> Option<&'a Resource> {
+    pub(super) fn resource_at(self, path: Path) -> Option<&'a Resource> {
         self.object_at(path.object_id())?
             .resource(path.resource_id()?)
     }
 
-    fn enabler(self) -> EnablerVersion {
+    /// The LwM2M release of the device.
+    pub(super) fn enabler(self) -> EnablerVersion {
         self.registration
             .map_or(EnablerVersion::V1_1, |r| r.version)
     }

@@ -447,7 +447,8 @@ impl Attempt {
 fn format_in(message: &Message) -> Option<ContentFormat> {
     // The arguments of an execution are text, which no partial update is.
     let is_write = |format: &ContentFormat| {
-        message.code == Code::PUT || message.code == Code::POST && *format != ContentFormat::TEXT
+        [Code::PUT, Code::IPATCH].contains(&message.code)
+            || message.code == Code::POST && *format != ContentFormat::TEXT
     };
     let of_value = message.content_format().filter(is_write);
     let named = message.accept().or(of_value);

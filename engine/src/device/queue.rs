@@ -5,7 +5,7 @@ use protocol::lwm2m::path::Path;
 
 use crate::action::timeline::{Timeline, TimelineEvent, WaitReason};
 use crate::action::{
-    Action, Addressee, Mode, NewAction, Operation, Outcome, Protocol, Request, Status,
+    Action, Addressee, Lwm2mRequest, Mode, NewAction, Operation, Outcome, Protocol, Request, Status,
 };
 use crate::admin_log::entry::Entry;
 use crate::device::context::Context;
@@ -572,9 +572,9 @@ pub(super) fn conclude(cx: &mut Context<'_>, mut action: Action, status: Status)
 
 /// The observation that a request begins or ends, and which of the two.
 pub(super) fn observation_of(action: &Action) -> Option<(Operation, Path)> {
-    let observing = [Operation::ObserveStart, Operation::ObserveEnd];
     match &action.request {
-        Request::Lwm2m(it) if observing.contains(&it.operation) => Some((it.operation, it.path)),
+        Request::Lwm2m(Lwm2mRequest::ObserveStart(path)) => Some((Operation::ObserveStart, *path)),
+        Request::Lwm2m(Lwm2mRequest::ObserveEnd(path)) => Some((Operation::ObserveEnd, *path)),
         Request::Udp(_) | Request::Coap(_) | Request::Lwm2m(_) => None,
     }
 }

@@ -6,21 +6,24 @@ use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::{Message, MessageKind};
 use protocol::coap::token::Token;
+use protocol::lwm2m::attributes::{AttributeName, Attributes};
+use protocol::lwm2m::links::discovery;
 use protocol::lwm2m::operation::{self, ExchangeLabel};
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::{Model as _, Reading, Scope};
 use protocol::lwm2m::value::{DataType, Value};
+use protocol::lwm2m::version::EnablerVersion;
 
 use crate::action::{
-    Action, CoapRequest, Content, Lwm2mRequest, Method, Operation, Outcome, PayloadType, Request,
-    ResultPayload,
+    Action, CoapRequest, Content, InstanceWrite, Lwm2mRequest, Method, NewInstance, Outcome,
+    PayloadType, Request, ResultPayload,
 };
 use crate::device::context::Context;
 use crate::device::formats::Refused;
 use crate::device::ingest::Ingest;
 use crate::device::observations::Observations;
 use crate::device::queue::{ActionFailure, ActionQueue, Unsendable};
-use crate::device::samples;
+use crate::device::samples::{self, ReadValues};
 use crate::diagnostic;
 use crate::event::Cause;
 
@@ -49,28 +52,35 @@ pub(super) struct AnsweredAction<'a> {
 }
 
 impl RequestContext<'_, '_> {
-    /// The value that the request carries, in the type of its resource; an error if the request
-    /// cannot be sent.
-    pub(super) fn value_of(&self, action: &Action) -> Result<Option<Value>, Unsendable> {
+    /// Whether the request can be sent: its values fit their resources, and the device has the
+    /// operation in its release.
+    pub(super) fn check(&self, action: &Action) -> Result<(), Unsendable> {
         let request = match &action.request {
-            Request::Udp(_) | Request::Coap(_) => return Ok(None),
+            Request::Udp(_) | Request::Coap(_) => return Ok(()),
             Request::Lwm2m(request) => request,
         };
-        match (request.operation, &request.data) {
-            (Operation::Write, Some(data)) => {
-                let data_type = self.cx.codec().type_of(request.path);
-                let value = Value::parse(data_type.unwrap_or(DataType::String), data);
-                value.map(Some).map_err(|e| Unsendable {
-                    failure: ActionFailure::Unsendable,
-                    why: format!("the value for {} is {e}", request.path),
-                })
+        match request {
+            Lwm2mRequest::Write(path, data) => self.value_of(*path, data).map(drop),
+            Lwm2mRequest::ObserveStart(path) => {
+                self.observations.may_observe(*path).map_err(unsendable)
             }
-            (Operation::ObserveStart, _) => {
-                let may_observe = self.observations.may_observe(request.path);
-                may_observe.map(|()| None).map_err(unsendable)
+            Lwm2mRequest::ObserveEnd(path) => self.may_forget(*path),
+            Lwm2mRequest::Create(NewInstance { values, .. })
+            | Lwm2mRequest::WriteInstance(InstanceWrite { values, .. }) => {
+                self.values_of(values).map(drop)
             }
-            (Operation::ObserveEnd, _) => self.may_forget(request.path).map(|()| None),
-            (Operation::Read | Operation::Write | Operation::Execute, _) => Ok(None),
+            Lwm2mRequest::WriteAttributes(path, attributes) => {
+                self.check_attributes(*path, attributes)
+            }
+            Lwm2mRequest::ReadComposite(_) => self.check_composite(),
+            Lwm2mRequest::WriteComposite(values) => {
+                self.check_composite()?;
+                self.values_of(values).map(drop)
+            }
+            Lwm2mRequest::Read(_)
+            | Lwm2mRequest::Execute(..)
+            | Lwm2mRequest::Discover(_)
+            | Lwm2mRequest::Delete(_) => Ok(()),
         }
     }
 
@@ -89,8 +99,8 @@ impl RequestContext<'_, '_> {
             Request::Udp(request) => Ok(OutgoingRequest::Bytes(request.content.bytes())),
             Request::Coap(request) => Ok(OutgoingRequest::Message(self.request_over_coap(request))),
             Request::Lwm2m(request) => {
-                let value = self.value_of(action)?;
-                let message = self.operation_on(request, value, refused)?;
+                self.check(action)?;
+                let message = self.operation_on(request, refused)?;
                 Ok(OutgoingRequest::Message(message))
             }
         }
@@ -110,7 +120,6 @@ impl RequestContext<'_, '_> {
     fn operation_on(
         &mut self,
         request: &Lwm2mRequest,
-        value: Option<Value>,
         refused: Refused,
     ) -> Result<Message, Unsendable> {
         let label = ExchangeLabel {
@@ -118,23 +127,126 @@ impl RequestContext<'_, '_> {
             token: self.token_of(request),
         };
         let codec = self.cx.codec();
-        let (root, path) = (codec.root(), request.path);
-        let data = request.data.as_deref().unwrap_or_default();
-        let accept = || codec.format_to_read(path, refused.formats);
-        Ok(match request.operation {
-            Operation::Read => operation::read(label, root, path, accept()),
-            Operation::Write => {
-                let value = value.unwrap_or(Value::String(data.into()));
-                let planned = codec.planned_write(path, &value, refused);
-                let planned = planned.ok_or_else(|| {
-                    unsendable(format!("the device accepts no format for writing {path}"))
-                })?;
-                operation::write(label, root, planned)
+        let root = codec.root();
+        let accept = |path: &Path| codec.format_to_read(*path, refused.formats);
+        Ok(match request {
+            Lwm2mRequest::Read(path) => operation::read(label, root, *path, accept(path)),
+            Lwm2mRequest::Write(path, data) => {
+                let value = self.value_of(*path, data)?;
+                let planned = codec.planned_write(*path, &value, refused);
+                operation::write(label, root, planned.ok_or_else(|| no_format(request))?)
             }
-            Operation::Execute => operation::execute(label, root, path, data),
-            Operation::ObserveStart => operation::observe(label, root, path, accept()),
-            Operation::ObserveEnd => operation::cancel_observation(label, root, path, accept()),
+            Lwm2mRequest::Execute(path, arguments) => {
+                operation::execute(label, root, *path, arguments.as_deref().unwrap_or_default())
+            }
+            Lwm2mRequest::ObserveStart(path) => {
+                operation::observe(label, root, *path, accept(path))
+            }
+            Lwm2mRequest::ObserveEnd(path) => {
+                operation::cancel_observation(label, root, *path, accept(path))
+            }
+            Lwm2mRequest::Discover(path) => operation::discover(label, root, *path),
+            Lwm2mRequest::Create(new) if new.values.is_empty() => {
+                operation::create(label, root, new.object, None)
+            }
+            Lwm2mRequest::Create(new) => {
+                let values = self.values_of(&new.values)?;
+                let planned = codec.planned_creation(new, &values, refused.formats);
+                let planned = planned.ok_or_else(|| no_format(request))?;
+                operation::create(label, root, new.object, Some(planned))
+            }
+            Lwm2mRequest::Delete(path) => operation::delete(label, root, *path),
+            Lwm2mRequest::WriteAttributes(path, attributes) => {
+                operation::write_attributes(label, root, *path, attributes)
+            }
+            Lwm2mRequest::WriteInstance(write) => {
+                let values = self.values_of(&write.values)?;
+                let target = (write.path, write.method);
+                let planned = codec.planned_writes(target, &values, refused.formats);
+                operation::write(label, root, planned.ok_or_else(|| no_format(request))?)
+            }
+            Lwm2mRequest::ReadComposite(paths) => {
+                let format = codec.format_of_composite(refused.formats);
+                let format = format.ok_or_else(|| no_format(request))?;
+                operation::read_composite(label, root, paths, format, format)
+                    .map_err(|why| unsendable(why.to_string()))?
+            }
+            Lwm2mRequest::WriteComposite(values) => {
+                let format = codec.format_of_composite(refused.formats);
+                let format = format.ok_or_else(|| no_format(request))?;
+                let values = self.values_of(values)?;
+                let values = operation::values_in(format, &values, |path| codec.resource_at(path));
+                operation::write_composite(label, root, &values, format)
+                    .map_err(|why| unsendable(why.to_string()))?
+            }
         })
+    }
+
+    /// A value of a caller in the type of its resource.
+    fn value_of(&self, path: Path, data: &str) -> Result<Value, Unsendable> {
+        let data_type = self.cx.codec().type_of(path);
+        let value = Value::parse(data_type.unwrap_or(DataType::String), data);
+        value.map_err(|why| unfit(format!("the value for {path} is {why}")))
+    }
+
+    /// Values of a caller in the types of their resources, at the paths they are written to. The
+    /// error names each that does not fit.
+    fn values_of(&self, values: &[(Path, Box<str>)]) -> Result<Reading, Unsendable> {
+        let codec = self.cx.codec();
+        let mut typed = Reading::new();
+        let mut faults = Vec::new();
+        for (path, data) in values {
+            match self.value_of(*path, data) {
+                Ok(value) => {
+                    let target = operation::write_target(*path, codec.resource_at(*path));
+                    typed.insert(target, value);
+                }
+                Err(unfit) => faults.push(unfit.why),
+            }
+        }
+        match faults.is_empty() {
+            true => Ok(typed),
+            false => Err(unfit(faults.join("; "))),
+        }
+    }
+
+    /// Whether the device has the attributes in its release, and the resource values that they can
+    /// be conditions on. The error names each that does not fit.
+    fn check_attributes(&self, path: Path, attributes: &Attributes) -> Result<(), Unsendable> {
+        let codec = self.cx.codec();
+        let enabler = codec.enabler();
+        let names = || attributes.iter().map(|attribute| attribute.name);
+        let unknown = names().filter(|name| name.since() > enabler);
+        let unknown: Vec<&str> = unknown.map(AttributeName::as_str).collect();
+        if !unknown.is_empty() {
+            let unknown = unknown.join(", ");
+            let why = format!("the device speaks LwM2M {enabler}, which does not have {unknown}");
+            return Err(unsendable(why));
+        }
+        let Some(data_type) = codec.type_of(path) else {
+            return Ok(());
+        };
+        let wrong = names().filter(|name| !is_condition_on(*name, data_type));
+        let wrong: Vec<&str> = wrong.map(AttributeName::as_str).collect();
+        match wrong.is_empty() {
+            true => Ok(()),
+            false => {
+                let (wrong, of) = (wrong.join(", "), data_type.as_str());
+                let why = format!("{path} is of type {of}, on which {wrong} can be no condition");
+                Err(unfit(why))
+            }
+        }
+    }
+
+    /// Whether the device has operations on several paths in its release.
+    fn check_composite(&self) -> Result<(), Unsendable> {
+        match self.cx.codec().enabler() {
+            EnablerVersion::V1_0 => {
+                let why = "the device speaks LwM2M 1.0, which has no composite operations";
+                Err(unsendable(why.to_owned()))
+            }
+            EnablerVersion::V1_1 | EnablerVersion::V1_2 => Ok(()),
+        }
     }
 
     /// Whether the path is observed, or will be when the turn of the request comes.
@@ -146,10 +258,19 @@ impl RequestContext<'_, '_> {
     }
 
     fn token_of(&mut self, request: &Lwm2mRequest) -> Token {
-        let observed = match request.operation {
-            Operation::ObserveStart => self.observations.token_held(request.path),
-            Operation::ObserveEnd => self.observations.token_observing(request.path),
-            Operation::Read | Operation::Write | Operation::Execute => None,
+        let observed = match request {
+            Lwm2mRequest::ObserveStart(path) => self.observations.token_held(*path),
+            Lwm2mRequest::ObserveEnd(path) => self.observations.token_observing(*path),
+            Lwm2mRequest::Read(_)
+            | Lwm2mRequest::Write(..)
+            | Lwm2mRequest::Execute(..)
+            | Lwm2mRequest::Discover(_)
+            | Lwm2mRequest::Create(_)
+            | Lwm2mRequest::Delete(_)
+            | Lwm2mRequest::WriteAttributes(..)
+            | Lwm2mRequest::WriteInstance(_)
+            | Lwm2mRequest::ReadComposite(_)
+            | Lwm2mRequest::WriteComposite(_) => None,
         };
         observed.unwrap_or_else(|| self.observations.draw_token(self.cx.m))
     }
@@ -170,11 +291,19 @@ pub(super) fn take_result(
         Request::Coap(_) => return Ok(outcome_of(answer)),
         Request::Lwm2m(request) => request,
     };
-    let path = request.path;
-    let payload = match request.operation {
-        Operation::Write | Operation::Execute => None,
-        Operation::Read => Some(take_payload(cx, ingest, path, answered)?),
-        Operation::ObserveStart => {
+    let payload = match request {
+        Lwm2mRequest::Write(..)
+        | Lwm2mRequest::Execute(..)
+        | Lwm2mRequest::Delete(_)
+        | Lwm2mRequest::WriteAttributes(..)
+        | Lwm2mRequest::WriteInstance(_)
+        | Lwm2mRequest::WriteComposite(_) => None,
+        Lwm2mRequest::Read(path) => Some(take_payload(cx, ingest, *path, answered)?),
+        Lwm2mRequest::Discover(path) => Some(take_links(cx, ingest, *path, answered)?),
+        Lwm2mRequest::Create(new) => created(cx, new, answer).map(|path| path.to_string().into()),
+        Lwm2mRequest::ReadComposite(paths) => Some(take_values(cx, ingest, paths, answered)?),
+        Lwm2mRequest::ObserveStart(path) => {
+            let path = *path;
             let payload = take_payload(cx, ingest, path, answered);
             let Some(sequence) = answer.observe() else {
                 observations.ended(cx, path);
@@ -187,9 +316,9 @@ pub(super) fn take_result(
             observations.begun(cx, (path, action.id), (answered.token, sequence));
             Some(payload)
         }
-        Operation::ObserveEnd => {
-            observations.ended(cx, path);
-            take_payload(cx, ingest, path, answered).ok()
+        Lwm2mRequest::ObserveEnd(path) => {
+            observations.ended(cx, *path);
+            take_payload(cx, ingest, *path, answered).ok()
         }
     };
     Ok(Outcome {
@@ -230,24 +359,96 @@ fn take_payload(
     cx: &mut Context<'_>,
     ingest: &mut Ingest<'_>,
     path: Path,
-    AnsweredAction { action, answer, .. }: AnsweredAction<'_>,
+    answered: AnsweredAction<'_>,
 ) -> Result<ResultPayload, String> {
-    match cx.codec().values_in(cx.now(), Scope::Within(path), answer) {
+    let read = cx
+        .codec()
+        .values_in(cx.now(), Scope::Within(path), answered.answer);
+    let what = format!("the response about {path}");
+    let reading = publish(cx, ingest, (&what, answered), read)?;
+    Ok(payload_of(path, reading))
+}
+
+/// Publishes the values of an answer about several paths, and returns them. Values of other paths
+/// are left out.
+fn take_values(
+    cx: &mut Context<'_>,
+    ingest: &mut Ingest<'_>,
+    paths: &[Path],
+    answered: AnsweredAction<'_>,
+) -> Result<ResultPayload, String> {
+    let read = cx.codec().values_at(cx.now(), paths, answered.answer);
+    let what = "the response about several paths";
+    let reading = publish(cx, ingest, (what, answered), read)?;
+    Ok(ResultPayload::Values(reading.into_iter().collect()))
+}
+
+fn publish(
+    cx: &mut Context<'_>,
+    ingest: &mut Ingest<'_>,
+    (what, AnsweredAction { action, answer, .. }): (&str, AnsweredAction<'_>),
+    read: Result<ReadValues, String>,
+) -> Result<Reading, String> {
+    match read {
         Ok(read) => {
-            let payload = payload_of(path, samples::newest(&read.measurements));
+            let newest = samples::newest(&read.measurements);
             cx.publish_measurements(Cause::Action(action.id), read.measurements);
-            let what = format!("the response about {path}");
-            ingest.name_unreadable(cx, (&what, &answer.payload), &read.unreadable);
-            Ok(payload)
+            ingest.name_unreadable(cx, (what, &answer.payload), &read.unreadable);
+            Ok(newest)
         }
-        Err(why) => {
-            if !answer.payload.is_empty() {
-                let what = format!("the response about {path} cannot be decoded: {why}");
-                ingest.keep_unreadable(cx, &what, &answer.payload);
-            }
-            Err(format!("the response cannot be decoded: {why}"))
-        }
+        Err(why) => Err(undecodable(cx, ingest, (what, answer), &why)),
     }
+}
+
+/// What the device lists at and below a path.
+fn take_links(
+    cx: &mut Context<'_>,
+    ingest: &mut Ingest<'_>,
+    path: Path,
+    AnsweredAction { answer, .. }: AnsweredAction<'_>,
+) -> Result<ResultPayload, String> {
+    let links = match answer.content_format() {
+        // Devices of the 1.0 era leave out the format.
+        Some(ContentFormat::LINK_FORMAT) | None => {
+            let links = discovery::decode(cx.codec().root(), path, &answer.payload);
+            links.map_err(|why| why.to_string())
+        }
+        Some(other) => Err(format!("Content-Format {other} is no list of links")),
+    };
+    let what = format!("the list of {path}");
+    match links {
+        Ok(links) => Ok(ResultPayload::Links(links.into())),
+        Err(why) => Err(undecodable(cx, ingest, (&what, answer), &why)),
+    }
+}
+
+/// The instance that the device created, as far as is known: a device that chose it says so in the
+/// location (LwM2M Core 1.1 section 6.3.6).
+fn created(cx: &Context<'_>, new: &NewInstance, answer: &Message) -> Option<Path> {
+    let location: String = answer
+        .location_path()
+        .map(|part| format!("/{part}"))
+        .collect();
+    let below = location
+        .strip_prefix(cx.codec().root())
+        .unwrap_or(&location);
+    let at = Path::parse(below).ok();
+    let at = at.filter(|at| at.is_instance() && at.object_id() == new.object);
+    at.or(new.instance.map(|_| new.address()))
+}
+
+/// Logs an answer that cannot be decoded, and returns why.
+fn undecodable(
+    cx: &mut Context<'_>,
+    ingest: &mut Ingest<'_>,
+    (what, answer): (&str, &Message),
+    why: &str,
+) -> String {
+    if !answer.payload.is_empty() {
+        let what = format!("{what} cannot be decoded: {why}");
+        ingest.keep_unreadable(cx, &what, &answer.payload);
+    }
+    format!("the response cannot be decoded: {why}")
 }
 
 /// How values are shown: the value of a single resource as text, everything else by path.
@@ -297,5 +498,40 @@ fn unsendable(why: String) -> Unsendable {
     Unsendable {
         failure: ActionFailure::Refused,
         why,
+    }
+}
+
+/// A request with a value that does not fit its resource.
+fn unfit(why: String) -> Unsendable {
+    Unsendable {
+        failure: ActionFailure::Unsendable,
+        why,
+    }
+}
+
+fn no_format(request: &Lwm2mRequest) -> Unsendable {
+    unsendable(match request.address() {
+        Some(path) => format!("the device accepts no format for writing {path}"),
+        None => "the device accepts no format for several paths".to_owned(),
+    })
+}
+
+/// Whether an attribute can be a condition on a value of the type (LwM2M Core 1.2 section 7.3.2).
+fn is_condition_on(name: AttributeName, data_type: DataType) -> bool {
+    match name {
+        AttributeName::GreaterThan | AttributeName::LessThan | AttributeName::Step => [
+            DataType::Float,
+            DataType::Integer,
+            DataType::Time,
+            DataType::UnsignedInteger,
+        ]
+        .contains(&data_type),
+        AttributeName::Edge => data_type == DataType::Boolean,
+        AttributeName::MinimumPeriod
+        | AttributeName::MaximumPeriod
+        | AttributeName::MinimumEvaluationPeriod
+        | AttributeName::MaximumEvaluationPeriod
+        | AttributeName::Confirmable
+        | AttributeName::MaximumHistoricalQueue => true,
     }
 }

@@ -153,8 +153,8 @@ impl<'s> Step<'s> {
             action.status = Status::InProgress;
         }
         let (id, status) = (action.id, action.status);
-        match self.request_context().value_of(&action) {
-            Ok(_) => {
+        match self.request_context().check(&action) {
+            Ok(()) => {
                 self.note_waiting(&mut action);
                 self.queue.push(&mut self.cx, action);
                 self.begin_next();

@@ -59,7 +59,10 @@ fn omit_data(request: &mut Request) -> bool {
     match request {
         Request::Udp(_) => false,
         Request::Coap(request) => request.content.take().is_some(),
-        Request::Lwm2m(request) => request.data.take().is_some(),
+        Request::Lwm2m(request) => {
+            request.clear_data();
+            true
+        }
     }
 }
 
@@ -69,6 +72,11 @@ fn payload_bytes(outcome: &Outcome) -> usize {
         Some(ResultPayload::Text(text)) => text.len(),
         Some(ResultPayload::Values(values)) => {
             values.iter().map(|(_, value)| value_bytes(value)).sum()
+        }
+        Some(ResultPayload::Links(links)) => {
+            let parts = links.iter().flat_map(|link| &link.attributes);
+            let parts: usize = parts.map(|(name, value)| name.len() + value.len()).sum();
+            parts + size_of_val(&**links)
         }
     }
 }

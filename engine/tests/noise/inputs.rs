@@ -198,6 +198,13 @@ pub(crate) fn caller_command() -> impl Strategy<Value = CallerCommand> {
         Operation::Execute,
         Operation::ObserveStart,
         Operation::ObserveEnd,
+        Operation::Discover,
+        Operation::Create,
+        Operation::Delete,
+        Operation::WriteAttributes,
+        Operation::WriteInstance,
+        Operation::ReadComposite,
+        Operation::WriteComposite,
     ];
     let operation = (select(operations.to_vec()), select(PATHS.to_vec()))
         .prop_map(|(operation, path)| CallerCommand::Operation(operation, path));

@@ -1,8 +1,8 @@
 //! The inputs as messages on the wire.
 
 use engine::action::{
-    CoapRequest, Content, ContentEncoding, Lwm2mRequest, Mode, NewAction, Operation, Request,
-    UdpRequest,
+    CoapRequest, Content, ContentEncoding, InstanceWrite, Lwm2mRequest, Mode, NewAction,
+    NewInstance, Operation, Request, UdpRequest,
 };
 use engine::ids::TraceId;
 use protocol::coap::block::{Block, BlockSize, More};
@@ -11,6 +11,9 @@ use protocol::coap::content::ContentFormat;
 use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 use protocol::coap::uri::PathAndQuery;
+use protocol::lwm2m::attributes::Attributes;
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::payload::formats::WriteMethod;
 
 use super::fixture::{NoiseFixture, OBJECTS};
 use super::inputs::{
@@ -154,11 +157,34 @@ pub(super) fn request(command: CallerCommand, mode: Mode) -> NewAction {
 }
 
 fn operation_on(operation: Operation, path: &str) -> Request {
-    let data = (operation == Operation::Write).then(|| "300".into());
-    Request::Lwm2m(Lwm2mRequest {
-        operation,
-        path: path.parse().unwrap(),
-        data,
+    let path = path.parse().unwrap();
+    Request::Lwm2m(match operation {
+        Operation::Write => Lwm2mRequest::Write(path, "300".into()),
+        Operation::Execute => Lwm2mRequest::Execute(path, None),
+        Operation::ObserveStart => Lwm2mRequest::ObserveStart(path),
+        Operation::ObserveEnd => Lwm2mRequest::ObserveEnd(path),
+        Operation::Discover => Lwm2mRequest::Discover(path),
+        Operation::Delete => Lwm2mRequest::Delete(path),
+        Operation::Create => Lwm2mRequest::Create(NewInstance {
+            object: path.object_id(),
+            instance: None,
+            values: [(Path::resource(path.object_id(), 0, 1), "300".into())].into(),
+        }),
+        Operation::WriteAttributes => {
+            let attributes = Attributes::from_query("pmin=10").unwrap();
+            Lwm2mRequest::WriteAttributes(path, attributes)
+        }
+        Operation::WriteInstance => Lwm2mRequest::WriteInstance(InstanceWrite {
+            path: Path::instance(path.object_id(), 0),
+            method: WriteMethod::Replace,
+            values: [(Path::resource(path.object_id(), 0, 1), "300".into())].into(),
+        }),
+        Operation::ReadComposite => Lwm2mRequest::ReadComposite([path].into()),
+        Operation::WriteComposite => {
+            let value = (Path::resource(path.object_id(), 0, 1), "300".into());
+            Lwm2mRequest::WriteComposite([value].into())
+        }
+        Operation::Read => Lwm2mRequest::Read(path),
     })
 }
 

@@ -159,11 +159,27 @@ fn lwm2m_data() -> Schema {
             Schema::word::<Operation>(),
             "The LwM2M operation.",
         )
-        .must("resourceAddress", address, "The path of the target.")
+        .may("resourceAddress", address, "The path of the target.")
+        .may(
+            "resourceAddresses",
+            Schema::list(Schema::text().example("/3/0")),
+            "The paths of an operation on several of them.",
+        )
         .may(
             "data",
-            Schema::text(),
-            "The value to write, or the arguments to execute with.",
+            Schema::any_of([Schema::text(), Schema::map(Schema::text())]),
+            "The value to write, the values by resource id or path, or the arguments to execute \
+             with.",
+        )
+        .may(
+            "attributes",
+            Schema::map(Schema::text().or_null()),
+            "The attributes to write; one to remove is `null`.",
+        )
+        .may(
+            "replace",
+            Schema::truth(),
+            "Whether the values replace those of the instance.",
         )
         .must("sendAttempts", attempts(), PERMITTED)
         .named("Lwm2mRequestData")
@@ -216,8 +232,9 @@ pub(in crate::api) fn result_data() -> Schema {
             Schema::text().example("21.5"),
             "CoAP: the payload of the response, encoded as `payloadType` says. LwM2M: the value \
              as a string, such as `false` or `21.5`; base64 for OPAQUE, ISO 8601 for TIME, `o:i` \
-             for OBJLINK. For an object or object instance: a string of JSON that maps each path \
-             to its typed value.",
+             for OBJLINK. For an object, an object instance or several paths: a string of JSON \
+             that maps each path to its typed value. After `discover`: a string of JSON that maps \
+             each path to its attributes. After `create`: the path of the new instance.",
         )
         .may(
             "payloadType",

@@ -213,9 +213,15 @@ pub(in crate::api) fn scheduled() -> Schema {
         }
     };
     let lwm2m = [
-        "Scheduled read or observation of devices",
+        "Scheduled read, list or observation of devices",
         "Scheduled write to devices",
         "Scheduled execution on devices",
+        "Scheduled creation on devices",
+        "Scheduled deletion on devices",
+        "Scheduled write of attributes to devices",
+        "Scheduled write of an object instance to devices",
+        "Scheduled read of several paths of devices",
+        "Scheduled write of several paths to devices",
     ];
     let coap = [
         "Scheduled CoAP request to devices",

@@ -56,7 +56,9 @@ impl Fields {
         mut read: impl FnMut(&str, &str) -> Result<T, W>,
     ) -> Option<Vec<T>> {
         self.parts_by_name(name, |key, value| {
-            let text = value.as_str().ok_or_else(|| wrong_type("a string"))?;
+            let text = value
+                .as_str()
+                .ok_or_else(|| FieldFault::wrong_type("a string"))?;
             read(key, text).map_err(Into::into)
         })
     }
@@ -70,7 +72,7 @@ impl Fields {
         self.parts_by_name(name, |key, value| {
             let text = value.as_str();
             if text.is_none() && !value.is_null() {
-                return Err(wrong_type("a string or null"));
+                return Err(FieldFault::wrong_type("a string or null"));
             }
             read(key, text).map_err(Into::into)
         })
@@ -96,7 +98,9 @@ impl Fields {
             let known = self.known_alone(&place, property, &item);
             let text = match item.get(property) {
                 None | Some(Value::Null) => Err(FieldFault::required("is required")),
-                Some(value) => value.as_str().ok_or_else(|| wrong_type("a string")),
+                Some(value) => value
+                    .as_str()
+                    .ok_or_else(|| FieldFault::wrong_type("a string")),
             };
             let read = text.and_then(|text| read(text).map_err(Into::into));
             self.part(&format!("{place}.{property}"), read)
@@ -112,6 +116,15 @@ impl Fields {
                 self.wrong_type(name, "a value or absent; null is not allowed");
             }
         }
+    }
+
+    /// An optional map of names to values of any type.
+    pub(in crate::api) fn values_by_name<T>(
+        &mut self,
+        name: &str,
+        read: impl FnMut(&str, &Value) -> Result<T, FieldFault>,
+    ) -> Option<Vec<T>> {
+        self.parts_by_name(name, read)
     }
 
     fn parts_by_name<T>(
@@ -151,13 +164,6 @@ impl Fields {
                 None
             }
         }
-    }
-}
-
-fn wrong_type(wanted: &str) -> FieldFault {
-    FieldFault {
-        code: "WRONG_TYPE",
-        message: format!("must be {wanted}"),
     }
 }
 

@@ -12,7 +12,7 @@ use engine::limits::{LAST_VALUES_MAX, VALUE_BYTES_MAX};
 use engine::profile::Profile;
 use engine::query::{HistoryFilter, KnownValue};
 use engine::sms::{MultiPartInfo, ReceivedSms, SmsEndpoint, SmsReport, SmsStatus};
-use engine::{ObjectLink, Path, Value};
+use engine::{ObjectLink, Path, Value, discovery};
 
 use super::outbox::all_waiting;
 use super::rng::Rng;
@@ -143,6 +143,7 @@ pub(super) fn of_every_kind_are_read_as_they_were_written(ground: &TestBed<'_>) 
         EventContent::ActionResult(Box::new(conclusion(Some(ResultPayload::Text(
             "21.5".into(),
         ))))),
+        EventContent::ActionResult(Box::new(conclusion(Some(listed())))),
         EventContent::ActionResult(Box::new(conclusion(Some(ResultPayload::Values(
             values().into(),
         ))))),
@@ -553,6 +554,11 @@ fn failure(payload: PayloadKept) -> ErrorReport {
 }
 
 /// How a request ended, well or not.
+fn listed() -> ResultPayload {
+    let links = br#"</3/0>;ver="1.1";pmin=10,</3/0/6>;dim=2;con"#;
+    ResultPayload::Links(discovery::decode_all(links).expect("it is a list").into())
+}
+
 fn conclusion(payload: Option<ResultPayload>) -> ActionResult {
     let is_answered = payload.is_some();
     ActionResult {

@@ -14,7 +14,9 @@ use engine::{Path, PathAndQuery, event};
 
 use super::outbox::all_waiting;
 use super::restoring::{keep, one};
-use super::samples::{self, acme, action, at, created, device, known, record, requests};
+use super::samples::{
+    self, acme, action, at, created, device, known, operations, record, requests,
+};
 use super::{TestBed, commit, put, wait};
 
 pub(super) fn requests_come_back(ground: &TestBed<'_>) {
@@ -38,6 +40,7 @@ pub(super) fn requests_come_back(ground: &TestBed<'_>) {
         udp(content(ContentEncoding::String, &"x".repeat(10_000))),
     ];
     let all = requests().into_iter().chain(of_methods).chain(of_forms);
+    let all = all.chain(operations().map(Request::Lwm2m));
     let all: Vec<Action> = all
         .zip(1..)
         .map(|(request, rng)| Action {

@@ -4,8 +4,8 @@ use std::num::{NonZeroU16, NonZeroU32};
 
 use engine::action::timeline::{Timeline, TimelineEvent, WaitReason};
 use engine::action::{
-    Action, Addressee, CoapRequest, Content, ContentEncoding, Lwm2mRequest, Method, Mode,
-    NewAction, Operation, Outcome, Protocol, Request, Status, UdpRequest,
+    Action, Addressee, CoapRequest, Content, ContentEncoding, InstanceWrite, Lwm2mRequest, Method,
+    Mode, NewAction, NewInstance, Outcome, Protocol, Request, Status, UdpRequest,
 };
 use engine::admin_log::entry::{AboutDevice, Category, Entry, Subject};
 use engine::change::{Batch, Change};
@@ -30,7 +30,7 @@ use engine::peer::Peer;
 use engine::profile::{Profile, Psk};
 use engine::sealed::Sealed;
 use engine::tags::{Tag, Tags};
-use engine::{Code, Path, PathAndQuery, Version};
+use engine::{Attributes, Code, Path, PathAndQuery, Version, WriteMethod};
 
 /// When the scenario of every law begins.
 const START_MS: i64 = 1_700_000_000_000;
@@ -225,12 +225,55 @@ pub fn requests() -> [Request; 3] {
     [Request::Udp(datagram), Request::Coap(request), operation()]
 }
 
+/// A request of each operation.
+pub fn operations() -> impl Iterator<Item = Lwm2mRequest> {
+    let path = Path::resource(3303, 0, 5700);
+    let values = || {
+        [
+            (path, "21.5".into()),
+            (Path::resource(3303, 0, 5701), "".into()),
+        ]
+        .into()
+    };
+    let attributes = Attributes::from_query("pmin=10&pmax&gt=21.5").expect("they are valid");
+    let new = |instance| {
+        Lwm2mRequest::Create(NewInstance {
+            object: 3303,
+            instance,
+            values: values(),
+        })
+    };
+    let write = |method| {
+        Lwm2mRequest::WriteInstance(InstanceWrite {
+            path: Path::instance(3303, 0),
+            method,
+            values: values(),
+        })
+    };
+    [
+        Lwm2mRequest::Read(path),
+        Lwm2mRequest::Write(path, "".into()),
+        Lwm2mRequest::Execute(path, None),
+        Lwm2mRequest::Execute(path, Some("0='a'".into())),
+        Lwm2mRequest::ObserveStart(path),
+        Lwm2mRequest::ObserveEnd(path),
+        Lwm2mRequest::Discover(Path::object(3303)),
+        new(None),
+        new(Some(0)),
+        Lwm2mRequest::Delete(Path::resource_instance(3, 0, 6, 1)),
+        Lwm2mRequest::WriteAttributes(path, attributes),
+        write(WriteMethod::Replace),
+        write(WriteMethod::PartialUpdate),
+        Lwm2mRequest::ReadComposite([].into()),
+        Lwm2mRequest::ReadComposite([path, Path::object(6)].into()),
+        Lwm2mRequest::WriteComposite(values()),
+    ]
+    .into_iter()
+}
+
 fn operation() -> Request {
-    Request::Lwm2m(Lwm2mRequest {
-        operation: Operation::Write,
-        path: "/3303/0/5601".parse().expect("a path"),
-        data: Some("21.5".into()),
-    })
+    let path = "/3303/0/5601".parse().expect("a path");
+    Request::Lwm2m(Lwm2mRequest::Write(path, "21.5".into()))
 }
 
 /// Every event of a timeline.

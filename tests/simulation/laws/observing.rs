@@ -263,12 +263,24 @@ pub(super) fn observations_are_those_that_were_requested(
         return Ok(());
     };
     let observations = &durable.record(who).observations;
-    let found = observations.iter().find(|found| found.path == request.path);
+    let address = request.address();
+    let found = observations
+        .iter()
+        .find(|found| Some(found.path) == address);
     let is_held = found.is_some_and(|found| found.state == ObservationState::Held);
-    let is_right = match request.operation {
+    let is_right = match request.operation() {
         Operation::ObserveStart => is_held,
         Operation::ObserveEnd => found.is_none(),
-        Operation::Read | Operation::Write | Operation::Execute => true,
+        Operation::Read
+        | Operation::Write
+        | Operation::Execute
+        | Operation::Discover
+        | Operation::Create
+        | Operation::Delete
+        | Operation::WriteAttributes
+        | Operation::WriteInstance
+        | Operation::ReadComposite
+        | Operation::WriteComposite => true,
     };
     let is_done = action.status == Status::Succeeded;
     hold(

@@ -9,7 +9,7 @@ use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 
 use super::{CellEffect, CommitFailure, DeviceCell, StepContext};
-use crate::action::{Content, ContentEncoding, Lwm2mRequest, Mode, NewAction, Operation};
+use crate::action::{Content, ContentEncoding, Lwm2mRequest, Mode, NewAction};
 use crate::action::{Request, UdpRequest};
 use crate::arbiter::input::{DeviceCommand, DeviceInput, DeviceReply, PendingCommand};
 use crate::arbiter::tests::vocabulary::{peer, profile};
@@ -400,11 +400,7 @@ fn register() -> Message {
 
 /// A request that waits for an uplink.
 fn when_active() -> NewAction {
-    let read = Request::Lwm2m(Lwm2mRequest {
-        operation: Operation::Read,
-        path: "/3/0/9".parse().unwrap(),
-        data: None,
-    });
+    let read = Request::Lwm2m(Lwm2mRequest::Read("/3/0/9".parse().unwrap()));
     action(read, Mode::SendWhenActive)
 }
 

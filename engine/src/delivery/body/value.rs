@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use protocol::lwm2m::links::discovery::DiscoveredLink;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
 use serde_json::value::RawValue;
@@ -41,6 +42,38 @@ pub fn json_in(bytes: &[u8]) -> Option<Box<RawValue>> {
 /// Values by path, as JSON text.
 pub fn text_by_path(values: &[(Path, Value)]) -> String {
     Json::Object(Map::from_iter(by_path(values))).to_string()
+}
+
+/// What a device lists, as JSON text: the attributes by path, in path order. An attribute is a
+/// number if it is one, and true if it has no value.
+pub fn text_of_links(links: &[DiscoveredLink]) -> String {
+    let attribute = |(name, value): &(Box<str>, Box<str>)| match &**name {
+        // A version is text, although it looks like a number.
+        "ver" => (name.to_string(), Json::from(&**value)),
+        _ => (name.to_string(), typed(value)),
+    };
+    let attributes = |link: &DiscoveredLink| {
+        let attributes = link.attributes.iter().map(attribute);
+        (link.path.to_string(), Json::Object(attributes.collect()))
+    };
+    let by_path: BTreeMap<_, _> = links.iter().map(attributes).collect();
+    Json::Object(Map::from_iter(by_path)).to_string()
+}
+
+/// The value of an attribute that is not a version.
+fn typed(value: &str) -> Json {
+    let integer = value.parse().ok().map(|number: i64| Json::from(number));
+    let float = || {
+        value
+            .parse()
+            .ok()
+            .and_then(Number::from_f64)
+            .map(Json::Number)
+    };
+    match value {
+        "" => Json::Bool(true),
+        _ => integer.or_else(float).unwrap_or_else(|| value.into()),
+    }
 }
 
 #[cfg(test)]

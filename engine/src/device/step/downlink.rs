@@ -9,7 +9,7 @@ use protocol::coap::transfer::{FreshIds, TransferReception, TransferTimeout};
 
 use super::Step;
 use crate::action::timeline::TimelineEvent;
-use crate::action::{Action, Operation, Outcome, Protocol, Request, Status};
+use crate::action::{Action, Lwm2mRequest, Outcome, Protocol, Request, Status};
 use crate::datagram::Datagram;
 use crate::device::exchange::{EndedExchange, ExchangeRequest, ExchangeTarget};
 use crate::device::formats::Refused;
@@ -266,11 +266,10 @@ impl Step<'_> {
     /// Whether the request in flight may be to replace the instance of a resource.
     fn is_replacing_instance(&self) -> bool {
         match self.action_in_flight().map(|action| &action.request) {
-            Some(Request::Lwm2m(request)) => {
-                request.operation == Operation::Write
-                    && self.cx.codec().replaces_instance(request.path)
+            Some(Request::Lwm2m(Lwm2mRequest::Write(path, _))) => {
+                self.cx.codec().replaces_instance(*path)
             }
-            Some(Request::Coap(_) | Request::Udp(_)) | None => false,
+            Some(Request::Coap(_) | Request::Udp(_) | Request::Lwm2m(_)) | None => false,
         }
     }
 

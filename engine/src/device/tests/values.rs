@@ -5,8 +5,8 @@ use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 
 use super::vocabulary::{
-    DeviceFixture, HOME, Lines, OBJECTS, S, all, answered, created, execute, logged, moved, read,
-    refused_at_once, sent, updated, write,
+    DeviceFixture, HOME, Lines, OBJECTS, S, all, answered, created, execute, execute_with, logged,
+    moved, read, refused_at_once, sent, updated, write,
 };
 use crate::action::Status::{Failed, InProgress, Scheduled};
 
@@ -229,11 +229,7 @@ fn an_execute_carries_its_arguments_as_text() {
         "{effects:?}"
     );
     let mut fixture = DeviceFixture::registered();
-    let mut with_arguments = execute("/3/0/4");
-    let crate::action::Request::Lwm2m(request) = &mut with_arguments.request else {
-        panic!("it is an operation");
-    };
-    request.data = Some("0='a'".into());
+    let with_arguments = execute_with("/3/0/4", "0='a'");
     let effects = fixture.submit(with_arguments).1;
     assert!(
         effects.ends_with(&sent("CON POST /3/0/4 format 0 \"0='a'\" m1")),

@@ -54,7 +54,7 @@ pub(super) use rendering::{
     refused, refused_at_once, sent, undecodable, updated, without_record,
 };
 pub(super) use reporting::{REPORTING, reads, reported, unread};
-pub(super) use requests::{execute, read, write};
+pub(super) use requests::{execute, execute_with, read, write};
 
 pub(super) const S: i64 = 1_000;
 pub(super) const MINUTE: i64 = 60 * S;

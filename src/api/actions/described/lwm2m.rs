@@ -1,6 +1,8 @@
 //! Which operations create LwM2M requests? The OpenAPI descriptions.
 
+use engine::AttributeName;
 use engine::action::Operation;
+use engine::limits::REQUEST_PATHS_MAX;
 
 use super::{as_often, later, one_of, one_of_many, when};
 use crate::api::openapi::{ApiOperation as Described, Schema};
@@ -12,15 +14,18 @@ const NUMBER: &str = "(0|[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-
 
 /// POST for one device.
 pub(in crate::api) fn create() -> Described {
-    let text = "Creates an LwM2M request to the device: read, write, execute or observe.\n\nWith \
-                `SEND_NOW` the request is sent immediately, or when the device next wakes if it \
-                is asleep. If the registration of the device ends before that, the request fails.";
+    let text = "Creates an LwM2M request to the device. `action` is its operation, which \
+                determines the other properties.\n\nValues are checked against the object model \
+                before they are sent; a request with values that do not fit becomes `FAILED`, and \
+                its `errorMessage` names each of them. So does a request that the LwM2M version \
+                of the device does not have.\n\nWith `SEND_NOW` the request is sent immediately, \
+                or when the device next wakes if it is asleep. If the registration of the device \
+                ends before that, the request fails.";
     let refusal = (
         "DEVICE_NOT_REGISTERED",
         "the mode is `SEND_NOW` and the device is not registered",
     );
-    let titles = ["Read or observe", "Write", "Execute"];
-    let body = one_of(cases().into_iter().zip(titles), "Lwm2mAction");
+    let body = one_of(cases().into_iter().zip(TITLES), "Lwm2mAction");
     let summary = "Create an LwM2M request";
     super::create("createLwm2mAction", summary, text, body, refusal)
 }
@@ -29,23 +34,42 @@ pub(in crate::api) fn create() -> Described {
 pub(in crate::api) fn create_many() -> Described {
     // Client generators name types after these titles, so each title is unique.
     let titles = [
-        "Read or observe on several devices",
+        "Read, discover or observe on several devices",
         "Write to several devices",
         "Execute on several devices",
+        "Create an object instance on several devices",
+        "Delete on several devices",
+        "Write attributes on several devices",
+        "Write an object instance of several devices",
+        "Read several paths of several devices",
+        "Write several paths of several devices",
     ];
     let body = one_of_many(cases().into_iter().zip(titles), "Lwm2mActions");
     let summary = "Create an LwM2M request for several devices";
     super::create_many("createLwm2mActions", summary, body)
 }
 
-fn cases() -> [Schema; 3] {
+fn cases() -> [Schema; 9] {
     kinds().map(later)
 }
 
+const TITLES: [&str; 9] = [
+    "Read, discover or observe",
+    "Write",
+    "Execute",
+    "Create an object instance",
+    "Delete",
+    "Write attributes",
+    "Write an object instance",
+    "Read several paths",
+    "Write several paths",
+];
+
 /// The kinds of requests, without the devices and the time.
-pub(super) fn kinds() -> [Schema; 3] {
+pub(super) fn kinds() -> [Schema; 9] {
     let look = Schema::one_of_words(vec![
         Operation::Read.word(),
+        Operation::Discover.word(),
         Operation::ObserveStart.word(),
         Operation::ObserveEnd.word(),
     ]);
@@ -53,7 +77,7 @@ pub(super) fn kinds() -> [Schema; 3] {
         .must(
             "action",
             look,
-            "Read a value, start an observation, or end it.",
+            "Read a value, list what is at and below a path, start an observation, or end it.",
         )
         .must("resourceAddress", anything(), ANY_ADDRESS);
     let value = "The value as a string of at most {{action_data_bytes_max}} bytes in UTF-8: \
@@ -75,8 +99,139 @@ pub(super) fn kinds() -> [Schema; 3] {
         )
         .must("resourceAddress", resource().example("/3/0/4"), ADDRESS)
         .may("data", data(), "The arguments.");
-    [read, write, execute].map(when).map(as_often)
+    let create = of(Operation::Create, "Create an object instance.")
+        .must(
+            "resourceAddress",
+            up_to_instance().example("/3303"),
+            "`/object/instance`, or `/object`: the device chooses the number of the instance. The \
+             `payload` of the result is the path of the new instance.",
+        )
+        .may("data", by_resource(), BY_RESOURCE);
+    let delete = of(
+        Operation::Delete,
+        "Delete an object instance or a resource instance.",
+    )
+    .must(
+        "resourceAddress",
+        deletable().example("/3303/1"),
+        "`/object/instance` or `/object/instance/resource/resourceInstance`.",
+    );
+    let write_attributes = of(Operation::WriteAttributes, "Write attributes of a path.")
+        .must("resourceAddress", anything(), ANY_ADDRESS)
+        .must("attributes", attributes(), ATTRIBUTES);
+    let write_instance = of(
+        Operation::WriteInstance,
+        "Write values of an object instance.",
+    )
+    .must(
+        "resourceAddress",
+        instance().example("/3/0"),
+        "`/object/instance`.",
+    )
+    .must("data", by_resource(), BY_RESOURCE)
+    .may(
+        "replace",
+        Schema::truth().default(false),
+        "`true`: the values replace those of the instance. `false`: its other resources stay.",
+    );
+    let paths = Schema::list(anything_or_root())
+        .many(1..=REQUEST_PATHS_MAX as u64)
+        .unique()
+        .example(vec!["/3303/0/5700", "/3/0"]);
+    let read_composite = of(
+        Operation::ReadComposite,
+        "Read several paths at once (LwM2M 1.1).",
+    )
+    .must(
+        "resourceAddresses",
+        paths,
+        "The paths; `/` alone is everything that the device has. The result has the values of \
+             those that exist.",
+    );
+    let write_composite = of(
+        Operation::WriteComposite,
+        "Write several paths at once (LwM2M 1.1).",
+    )
+    .must(
+        "data",
+        values().of_names(resource_or_instance(), REQUEST_PATHS_MAX as u64),
+        "The value of each path of a resource or a resource instance.",
+    );
+    [
+        read,
+        write,
+        execute,
+        create,
+        delete,
+        write_attributes,
+        write_instance,
+        read_composite,
+        write_composite,
+    ]
+    .map(when)
+    .map(as_often)
 }
+
+fn of(operation: Operation, why: &str) -> Schema {
+    Schema::closed().must("action", Schema::only(operation.word()), why)
+}
+
+/// Values of an instance.
+fn by_resource() -> Schema {
+    let name = format!("^{NUMBER}(/{NUMBER})?$");
+    let name = Schema::text().pattern(&name);
+    values().of_names(name, REQUEST_PATHS_MAX as u64)
+}
+
+fn values() -> Schema {
+    let value = Schema::any_of([Schema::text(), Schema::number(), Schema::truth()]);
+    Schema::map(value)
+}
+
+/// The attributes to write.
+pub(super) fn attributes() -> Schema {
+    let seconds = || Schema::whole(0..=u64::from(u32::MAX));
+    let bit = || Schema::whole(0..=1);
+    let of = |name: AttributeName| match name {
+        AttributeName::MinimumPeriod => (seconds(), "The fewest seconds between notifications."),
+        AttributeName::MaximumPeriod => (seconds(), "The most seconds between notifications."),
+        AttributeName::MinimumEvaluationPeriod => (
+            seconds(),
+            "The fewest seconds between evaluations (LwM2M 1.1).",
+        ),
+        AttributeName::MaximumEvaluationPeriod => (
+            seconds(),
+            "The most seconds between evaluations (LwM2M 1.1).",
+        ),
+        AttributeName::GreaterThan => (Schema::number(), "Notify when the value crosses this."),
+        AttributeName::LessThan => (Schema::number(), "Notify when the value crosses this."),
+        AttributeName::Step => (
+            Schema::number(),
+            "Notify when the value changed by this much.",
+        ),
+        AttributeName::Edge => (
+            bit(),
+            "Notify when the value becomes false (0) or true (1) (LwM2M 1.2).",
+        ),
+        AttributeName::Confirmable => (bit(), "Notify in Confirmable messages (LwM2M 1.2)."),
+        AttributeName::MaximumHistoricalQueue => {
+            (seconds(), "How many values are kept meanwhile (LwM2M 1.2).")
+        }
+    };
+    AttributeName::ALL
+        .into_iter()
+        .fold(Schema::closed(), |schema, name| {
+            let (value, why) = of(name);
+            schema.may(name.as_str(), value, why)
+        })
+}
+
+const ATTRIBUTES: &str = "The attributes to write (LwM2M Core 1.2 section 7.3); `null` removes \
+                          one. `gt`, `lt` and `st` need the address of a number, `edge` that of a \
+                          boolean.";
+
+const BY_RESOURCE: &str = "The value of each resource, by its id: `{\"5700\": \"21.5\"}`. A \
+                           resource instance is named `6/1`.";
 
 const ADDRESS: &str = "`/object/instance/resource`, each a number from 0 to 65535.";
 
@@ -87,6 +242,26 @@ const ANY_ADDRESS: &str = "`/object/instance/resource`, each a number from 0 to 
 fn anything() -> Schema {
     let any = format!("^(/{NUMBER}){{1,4}}$");
     Schema::text().pattern(&any).example("/3303/0/5700")
+}
+
+fn anything_or_root() -> Schema {
+    let any = format!("^(/|(/{NUMBER}){{1,4}})$");
+    Schema::text().pattern(&any)
+}
+
+fn up_to_instance() -> Schema {
+    let two = format!("^(/{NUMBER}){{1,2}}$");
+    Schema::text().pattern(&two)
+}
+
+fn instance() -> Schema {
+    let two = format!("^/{NUMBER}/{NUMBER}$");
+    Schema::text().pattern(&two)
+}
+
+fn deletable() -> Schema {
+    let two_or_four = format!("^/{NUMBER}/{NUMBER}(/{NUMBER}/{NUMBER})?$");
+    Schema::text().pattern(&two_or_four)
 }
 
 fn resource() -> Schema {

@@ -5,13 +5,14 @@
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 
-use engine::PathAndQuery;
 use engine::action::{
-    Action, Addressee, CoapRequest, Content, Lwm2mRequest, Request, Status, UdpRequest,
+    Action, Addressee, CoapRequest, Content, InstanceWrite, Lwm2mRequest, NewInstance, Operation,
+    PathData, Request, Status, UdpRequest,
 };
 use engine::ids::{ActionId, DeviceKey, Imsi, TraceId};
 use engine::moment::Timestamp;
-use minicbor::bytes::ByteArray;
+use engine::{Attributes, Path, PathAndQuery, WriteMethod};
+use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 
 use super::customer::customer_id;
@@ -66,10 +67,20 @@ pub(super) enum RequestV1<'a> {
     Lwm2m {
         #[n(0)]
         operation: u8,
+        /// Empty for an operation on several paths.
         #[n(1)]
         path: String,
         #[b(2)]
         data: Option<&'a str>,
+        #[b(3)]
+        values: Option<Vec<PathDataV1<'a>>>,
+        #[n(4)]
+        attributes: Option<String>,
+        #[n(5)]
+        paths: Option<Vec<ByteVec>>,
+        /// Whether the values replace an instance.
+        #[n(6)]
+        replaces: Option<bool>,
     },
     #[n(1)]
     #[cbor(array)]
@@ -91,6 +102,16 @@ pub(super) enum RequestV1<'a> {
         #[b(3)]
         content: Option<ContentV1<'a>>,
     },
+}
+
+/// The value for a path, as the caller wrote it.
+#[derive(Decode, Encode)]
+#[cbor(array)]
+pub(super) struct PathDataV1<'a> {
+    #[n(0)]
+    path: ByteVec,
+    #[b(1)]
+    data: &'a str,
 }
 
 #[derive(Decode, Encode)]
@@ -187,11 +208,7 @@ fn part_status(value: &[u8]) -> Result<(Status, &[u8]), Unreadable> {
 
 pub(super) fn request_record(request: &Request) -> RequestV1<'_> {
     match request {
-        Request::Lwm2m(request) => RequestV1::Lwm2m {
-            operation: code::of_operation(request.operation),
-            path: request.path.to_string(),
-            data: request.data.as_deref(),
-        },
+        Request::Lwm2m(request) => operation_record(request),
         Request::Udp(request) => RequestV1::Udp {
             content: content_record(&request.content),
             port: request.port,
@@ -207,15 +224,7 @@ pub(super) fn request_record(request: &Request) -> RequestV1<'_> {
 
 pub(super) fn read_request(record: RequestV1<'_>) -> Result<Request, Unreadable> {
     match record {
-        RequestV1::Lwm2m {
-            operation,
-            path,
-            data,
-        } => Ok(Request::Lwm2m(Lwm2mRequest {
-            operation: code::operation(operation)?,
-            path: path.parse().map_err(damaged("no resource path"))?,
-            data: data.map(Into::into),
-        })),
+        RequestV1::Lwm2m { .. } => read_operation(record).map(Request::Lwm2m),
         RequestV1::Udp { content, port } => Ok(Request::Udp(UdpRequest {
             content: read_content(&content)?,
             port,
@@ -232,6 +241,107 @@ pub(super) fn read_request(record: RequestV1<'_>) -> Result<Request, Unreadable>
             content: content.as_ref().map(read_content).transpose()?,
         })),
     }
+}
+
+fn operation_record(request: &Lwm2mRequest) -> RequestV1<'_> {
+    let path = request.address().map(|path| path.to_string());
+    let values = request.values();
+    let values = values.map(|values| values.iter().map(record_of_value).collect());
+    let (attributes, paths, replaces) = match request {
+        Lwm2mRequest::WriteAttributes(_, attributes) => (Some(attributes.query()), None, None),
+        Lwm2mRequest::ReadComposite(paths) => {
+            let paths = paths.iter().map(|path| path.to_bytes().to_vec().into());
+            (None, Some(paths.collect()), None)
+        }
+        Lwm2mRequest::WriteInstance(write) => {
+            (None, None, Some(write.method == WriteMethod::Replace))
+        }
+        Lwm2mRequest::Read(_)
+        | Lwm2mRequest::Write(..)
+        | Lwm2mRequest::Execute(..)
+        | Lwm2mRequest::ObserveStart(_)
+        | Lwm2mRequest::ObserveEnd(_)
+        | Lwm2mRequest::Discover(_)
+        | Lwm2mRequest::Create(_)
+        | Lwm2mRequest::Delete(_)
+        | Lwm2mRequest::WriteComposite(_) => (None, None, None),
+    };
+    RequestV1::Lwm2m {
+        operation: code::of_operation(request.operation()),
+        path: path.unwrap_or_default(),
+        data: request.data(),
+        values,
+        attributes,
+        paths,
+        replaces,
+    }
+}
+
+fn record_of_value((path, data): &(Path, Box<str>)) -> PathDataV1<'_> {
+    PathDataV1 {
+        path: path.to_bytes().to_vec().into(),
+        data,
+    }
+}
+
+fn read_operation(record: RequestV1<'_>) -> Result<Lwm2mRequest, Unreadable> {
+    let RequestV1::Lwm2m {
+        operation,
+        path,
+        data,
+        values,
+        attributes,
+        paths,
+        replaces,
+    } = record
+    else {
+        return Err(Unreadable::Damaged("no operation"));
+    };
+    let path = || path.parse::<Path>().map_err(damaged("no resource path"));
+    let attributes = || {
+        let attributes = Attributes::from_query(attributes.as_deref().unwrap_or_default());
+        attributes.map_err(|_| Unreadable::Damaged("no attributes"))
+    };
+    let values = || read_values(values);
+    Ok(match code::operation(operation)? {
+        Operation::Read => Lwm2mRequest::Read(path()?),
+        Operation::Write => Lwm2mRequest::Write(path()?, data.unwrap_or_default().into()),
+        Operation::Execute => Lwm2mRequest::Execute(path()?, data.map(Into::into)),
+        Operation::ObserveStart => Lwm2mRequest::ObserveStart(path()?),
+        Operation::ObserveEnd => Lwm2mRequest::ObserveEnd(path()?),
+        Operation::Discover => Lwm2mRequest::Discover(path()?),
+        Operation::Create => Lwm2mRequest::Create(NewInstance {
+            object: path()?.object_id(),
+            instance: path()?.instance_id(),
+            values: values()?,
+        }),
+        Operation::Delete => Lwm2mRequest::Delete(path()?),
+        Operation::WriteAttributes => Lwm2mRequest::WriteAttributes(path()?, attributes()?),
+        Operation::WriteInstance => Lwm2mRequest::WriteInstance(InstanceWrite {
+            path: path()?,
+            method: match replaces {
+                Some(true) => WriteMethod::Replace,
+                Some(false) | None => WriteMethod::PartialUpdate,
+            },
+            values: values()?,
+        }),
+        Operation::ReadComposite => Lwm2mRequest::ReadComposite(read_paths(paths)?),
+        Operation::WriteComposite => Lwm2mRequest::WriteComposite(values()?),
+    })
+}
+
+fn read_values(records: Option<Vec<PathDataV1<'_>>>) -> Result<PathData, Unreadable> {
+    let read = |record: PathDataV1<'_>| Ok((read_path(&record.path)?, record.data.into()));
+    records.into_iter().flatten().map(read).collect()
+}
+
+fn read_paths(records: Option<Vec<ByteVec>>) -> Result<Box<[Path]>, Unreadable> {
+    let records = records.iter().flatten();
+    records.map(|path| read_path(path)).collect()
+}
+
+fn read_path(bytes: &[u8]) -> Result<Path, Unreadable> {
+    Path::from_bytes(bytes).ok_or(Unreadable::Damaged("no path"))
 }
 
 fn content_record(content: &Content) -> ContentV1<'_> {

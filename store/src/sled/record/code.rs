@@ -50,6 +50,13 @@ codes!(of_operation, operation, Operation {
     Execute = 3,
     ObserveStart = 4,
     ObserveEnd = 5,
+    Discover = 6,
+    Create = 7,
+    Delete = 8,
+    WriteAttributes = 9,
+    WriteInstance = 10,
+    ReadComposite = 11,
+    WriteComposite = 12,
 });
 codes!(of_method, method, Method { Get = 1, Post = 2, Put = 3, Delete = 4, Patch = 5 });
 codes!(of_content_form, content_form, ContentEncoding { String = 1, Base64 = 2 });

@@ -322,6 +322,7 @@ fn shown(payload: &ResultPayload) -> Box<str> {
                 .collect();
             values.join(" ").into()
         }
+        ResultPayload::Links(links) => protocol::lwm2m::links::discovery::encode(links).into(),
     }
 }
 

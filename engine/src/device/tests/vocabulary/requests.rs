@@ -16,13 +16,15 @@ pub(in crate::device::tests) fn execute(path: &str) -> NewAction {
     request(Operation::Execute, path, None)
 }
 
+pub(in crate::device::tests) fn execute_with(path: &str, arguments: &str) -> NewAction {
+    request(Operation::Execute, path, Some(arguments))
+}
+
 /// A request to be sent now, with one attempt.
 pub(super) fn request(operation: Operation, path: &str, data: Option<&str>) -> NewAction {
-    action(Request::Lwm2m(Lwm2mRequest {
-        operation,
-        path: path.parse().unwrap(),
-        data: data.map(Box::from),
-    }))
+    action(Request::Lwm2m(
+        Lwm2mRequest::parse(operation, path, data).unwrap(),
+    ))
 }
 
 pub(super) fn action(request: Request) -> NewAction {
