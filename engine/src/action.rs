@@ -337,8 +337,8 @@ pub enum Lwm2mRequest {
     Write(Path, Box<str>),
     /// Executes a resource, with arguments.
     Execute(Path, Option<Box<str>>),
-    /// Observes a path.
-    ObserveStart(Path),
+    /// Observes a path, under conditions.
+    ObserveStart(Path, Attributes),
     /// Ends the observation of a path.
     ObserveEnd(Path),
     /// Lists what a path has.
@@ -355,6 +355,10 @@ pub enum Lwm2mRequest {
     ReadComposite(Box<[Path]>),
     /// Writes the values of several paths.
     WriteComposite(PathData),
+    /// Observes several paths at once.
+    ObserveCompositeStart(Box<[Path]>),
+    /// Ends the observation of several paths.
+    ObserveCompositeEnd(Box<[Path]>),
 }
 
 /// The values of resources and resource instances, as the caller wrote them.
@@ -404,7 +408,7 @@ impl Lwm2mRequest {
             Self::Read(_) => Operation::Read,
             Self::Write(..) => Operation::Write,
             Self::Execute(..) => Operation::Execute,
-            Self::ObserveStart(_) => Operation::ObserveStart,
+            Self::ObserveStart(..) => Operation::ObserveStart,
             Self::ObserveEnd(_) => Operation::ObserveEnd,
             Self::Discover(_) => Operation::Discover,
             Self::Create(_) => Operation::Create,
@@ -413,6 +417,8 @@ impl Lwm2mRequest {
             Self::WriteInstance(_) => Operation::WriteInstance,
             Self::ReadComposite(_) => Operation::ReadComposite,
             Self::WriteComposite(_) => Operation::WriteComposite,
+            Self::ObserveCompositeStart(_) => Operation::ObserveCompositeStart,
+            Self::ObserveCompositeEnd(_) => Operation::ObserveCompositeEnd,
         }
     }
 
@@ -422,14 +428,17 @@ impl Lwm2mRequest {
             Self::Read(path)
             | Self::Write(path, _)
             | Self::Execute(path, _)
-            | Self::ObserveStart(path)
+            | Self::ObserveStart(path, _)
             | Self::ObserveEnd(path)
             | Self::Discover(path)
             | Self::Delete(path)
             | Self::WriteAttributes(path, _) => Some(*path),
             Self::Create(new) => Some(new.address()),
             Self::WriteInstance(write) => Some(write.path),
-            Self::ReadComposite(_) | Self::WriteComposite(_) => None,
+            Self::ReadComposite(_)
+            | Self::WriteComposite(_)
+            | Self::ObserveCompositeStart(_)
+            | Self::ObserveCompositeEnd(_) => None,
         }
     }
 
@@ -439,7 +448,9 @@ impl Lwm2mRequest {
             Self::Write(_, data) => Some(data),
             Self::Execute(_, data) => data.as_deref(),
             Self::Read(_)
-            | Self::ObserveStart(_)
+            | Self::ObserveStart(..)
+            | Self::ObserveCompositeStart(_)
+            | Self::ObserveCompositeEnd(_)
             | Self::ObserveEnd(_)
             | Self::Discover(_)
             | Self::Create(_)
@@ -447,6 +458,26 @@ impl Lwm2mRequest {
             | Self::WriteAttributes(..)
             | Self::WriteInstance(_)
             | Self::ReadComposite(_)
+            | Self::WriteComposite(_) => None,
+        }
+    }
+
+    /// The paths of a composite operation without values; none if it is another operation.
+    pub fn paths(&self) -> Option<&[Path]> {
+        match self {
+            Self::ReadComposite(paths)
+            | Self::ObserveCompositeStart(paths)
+            | Self::ObserveCompositeEnd(paths) => Some(paths),
+            Self::Read(_)
+            | Self::Write(..)
+            | Self::Execute(..)
+            | Self::ObserveStart(..)
+            | Self::ObserveEnd(_)
+            | Self::Discover(_)
+            | Self::Create(_)
+            | Self::Delete(_)
+            | Self::WriteAttributes(..)
+            | Self::WriteInstance(_)
             | Self::WriteComposite(_) => None,
         }
     }
@@ -460,7 +491,9 @@ impl Lwm2mRequest {
             Self::Read(_)
             | Self::Write(..)
             | Self::Execute(..)
-            | Self::ObserveStart(_)
+            | Self::ObserveStart(..)
+            | Self::ObserveCompositeStart(_)
+            | Self::ObserveCompositeEnd(_)
             | Self::ObserveEnd(_)
             | Self::Discover(_)
             | Self::Delete(_)
@@ -473,10 +506,13 @@ impl Lwm2mRequest {
     pub fn attributes(&self) -> Option<&Attributes> {
         match self {
             Self::WriteAttributes(_, attributes) => Some(attributes),
+            Self::ObserveStart(_, attributes) if !attributes.is_empty() => Some(attributes),
             Self::Read(_)
             | Self::Write(..)
             | Self::Execute(..)
-            | Self::ObserveStart(_)
+            | Self::ObserveStart(..)
+            | Self::ObserveCompositeStart(_)
+            | Self::ObserveCompositeEnd(_)
             | Self::ObserveEnd(_)
             | Self::Discover(_)
             | Self::Create(_)
@@ -496,7 +532,9 @@ impl Lwm2mRequest {
             | Self::WriteInstance(InstanceWrite { values, .. })
             | Self::WriteComposite(values) => *values = Box::default(),
             Self::Read(_)
-            | Self::ObserveStart(_)
+            | Self::ObserveStart(..)
+            | Self::ObserveCompositeStart(_)
+            | Self::ObserveCompositeEnd(_)
             | Self::ObserveEnd(_)
             | Self::Discover(_)
             | Self::Delete(_)
@@ -539,6 +577,10 @@ pub enum Operation {
     ReadComposite,
     /// Writes several paths at once.
     WriteComposite,
+    /// Observes several paths at once.
+    ObserveCompositeStart,
+    /// Cancels an observation of several paths.
+    ObserveCompositeEnd,
 }
 
 /// The answer of the device, or the error (seed 2.1, `resultData`).

@@ -397,11 +397,15 @@ impl Device {
     fn current_exchange(&self, busy: &Busy) -> Option<CurrentExchange> {
         let target = busy.exchange.target()?;
         let path = match target {
-            ExchangeTarget::Observation(path) => Some(path),
+            ExchangeTarget::Observation(key) => {
+                let mut observed = self.idle.observed.iter();
+                let found = observed.find(|it| it.action == key);
+                found.and_then(|it| it.target.path())
+            }
             ExchangeTarget::Notification(token) => {
                 let mut observed = self.idle.observed.iter();
                 let found = observed.find(|it| it.token == *token.as_bytes());
-                found.map(|it| it.path)
+                found.and_then(|it| it.target.path())
             }
             ExchangeTarget::Action(_) | ExchangeTarget::Report(_) => None,
         };

@@ -251,6 +251,8 @@ pub(crate) fn known_at(measured_at: Option<Timestamp>, received_at: Timestamp) -
 pub enum Cause {
     /// The path is observed (RFC 7641).
     Observation(Path),
+    /// Several paths are observed at once, since this request.
+    CompositeObservation(ActionId),
     /// An action request read them.
     Action(ActionId),
     /// The device sent them with Send (LwM2M Core 1.1 section 6.4.6).

@@ -391,10 +391,13 @@ impl SimulatedDevice {
         out.push(DeviceOutput::Report(DeviceEvent::Asleep { wakes_in_ms }));
     }
 
-    // Changes are due immediately, since any time in the past.
+    // Changes are due immediately, since any time in the past, unless an attribute says otherwise.
     fn notifies_at_ms(&self) -> Option<i64> {
-        let has_pending = self.session.observations.has_pending();
-        has_pending.then_some(self.session.quiet_since_ms)
+        let observations = &self.session.observations;
+        match observations.has_pending(&self.resources) {
+            true => Some(self.session.quiet_since_ms),
+            false => observations.notifies_at(&self.resources),
+        }
     }
 
     // A device sleeps by itself only if it is registered and has no pending answer.

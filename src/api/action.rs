@@ -10,7 +10,7 @@ use engine::action::timeline::{TimelineEntry, TimelineEvent};
 use engine::action::{Action, CoapRequest, Lwm2mRequest, NewAction, Request, UdpRequest};
 use engine::delivery::body::ResultData;
 use engine::query::listed::{ListedAction, Omitted};
-use engine::{Path, WriteMethod};
+use engine::{Attributes, Path, WriteMethod};
 
 use super::words::Word;
 
@@ -228,7 +228,9 @@ impl TimelineEntryBody {
         let (attempt, code, waits_for) = match happened.what {
             TimelineEvent::Waiting(why) => (None, None, Some(why.word())),
             TimelineEvent::AttemptBegun(number) => (Some(number), None, None),
-            TimelineEvent::Answered(code) => (None, Some(code.digits()), None),
+            TimelineEvent::AttributesWritten(code) | TimelineEvent::Answered(code) => {
+                (None, Some(code.digits()), None)
+            }
             TimelineEvent::DatagramSent
             | TimelineEvent::DatagramRepeated
             | TimelineEvent::Acknowledged
@@ -247,12 +249,13 @@ impl TimelineEntryBody {
 }
 
 /// The event types of a timeline.
-pub(super) const EVENT_WORDS: [&str; 8] = [
+pub(super) const EVENT_WORDS: [&str; 9] = [
     "WAITING",
     "ATTEMPT_BEGUN",
     "DATAGRAM_SENT",
     "DATAGRAM_REPEATED",
     "ACKNOWLEDGED",
+    "ATTRIBUTES_WRITTEN",
     "ANSWERED",
     "REJECTED",
     "GAVE_UP",
@@ -265,6 +268,7 @@ fn event_word(what: TimelineEvent) -> &'static str {
         sent,
         repeated,
         acknowledged,
+        attributes_written,
         answered,
         rejected,
         gave_up,
@@ -275,6 +279,7 @@ fn event_word(what: TimelineEvent) -> &'static str {
         TimelineEvent::DatagramSent => sent,
         TimelineEvent::DatagramRepeated => repeated,
         TimelineEvent::Acknowledged => acknowledged,
+        TimelineEvent::AttributesWritten(_) => attributes_written,
         TimelineEvent::Answered(_) => answered,
         TimelineEvent::Rejected => rejected,
         TimelineEvent::GaveUp => gave_up,
@@ -377,14 +382,16 @@ impl Lwm2mBody {
                 Lwm2mRequest::Read(_)
                 | Lwm2mRequest::Write(..)
                 | Lwm2mRequest::Execute(..)
-                | Lwm2mRequest::ObserveStart(_)
+                | Lwm2mRequest::ObserveStart(..)
                 | Lwm2mRequest::ObserveEnd(_)
                 | Lwm2mRequest::Discover(_)
                 | Lwm2mRequest::Create(_)
                 | Lwm2mRequest::Delete(_)
                 | Lwm2mRequest::WriteAttributes(..)
                 | Lwm2mRequest::ReadComposite(_)
-                | Lwm2mRequest::WriteComposite(_) => None,
+                | Lwm2mRequest::WriteComposite(_)
+                | Lwm2mRequest::ObserveCompositeStart(_)
+                | Lwm2mRequest::ObserveCompositeEnd(_) => None,
             },
         }
     }
@@ -409,28 +416,26 @@ impl DataBody {
 }
 
 fn addresses_of(request: &Lwm2mRequest) -> Option<Vec<String>> {
-    match request {
-        Lwm2mRequest::ReadComposite(paths) if paths.is_empty() => Some(vec!["/".to_owned()]),
-        Lwm2mRequest::ReadComposite(paths) => Some(paths.iter().map(Path::to_string).collect()),
-        Lwm2mRequest::Read(_)
-        | Lwm2mRequest::Write(..)
-        | Lwm2mRequest::Execute(..)
-        | Lwm2mRequest::ObserveStart(_)
-        | Lwm2mRequest::ObserveEnd(_)
-        | Lwm2mRequest::Discover(_)
-        | Lwm2mRequest::Create(_)
-        | Lwm2mRequest::Delete(_)
-        | Lwm2mRequest::WriteAttributes(..)
-        | Lwm2mRequest::WriteInstance(_)
-        | Lwm2mRequest::WriteComposite(_) => None,
+    request.paths().map(addresses)
+}
+
+/// Paths of a composite operation: without one it is about everything.
+pub(super) fn addresses(paths: &[Path]) -> Vec<String> {
+    match paths {
+        [] => vec!["/".to_owned()],
+        paths => paths.iter().map(Path::to_string).collect(),
     }
 }
 
 fn attributes_of(request: &Lwm2mRequest) -> Option<BTreeMap<&'static str, Option<String>>> {
-    let attributes = request.attributes()?.iter();
-    let named = attributes.map(|attribute| {
+    request.attributes().map(by_name)
+}
+
+/// Attributes by name; one to remove has no value.
+pub(super) fn by_name(attributes: &Attributes) -> BTreeMap<&'static str, Option<String>> {
+    let named = attributes.iter().map(|attribute| {
         let value = attribute.value.as_ref().map(ToString::to_string);
         (attribute.name.as_str(), value)
     });
-    Some(named.collect())
+    named.collect()
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use engine::delivery::body::value;
-use engine::device::record::{Observation, Registration};
+use engine::device::record::{Observation, ObservationTarget, Registration};
 use engine::device::snapshot::{CurrentExchange, PendingAction, Presence, Snapshot};
 use engine::directory::device::psk_identity;
 use engine::event::Event;
@@ -19,6 +19,7 @@ use engine::query::devices::ListedDevice;
 use engine::sms::Sms;
 
 use super::action::ActionBody;
+use super::action::{addresses, by_name};
 use super::messages::MessageBody;
 use super::sms::SmsBody;
 use super::words::Word;
@@ -102,7 +103,12 @@ struct ExchangeBody {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ObservationBody {
-    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paths: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    attributes: BTreeMap<&'static str, Option<String>>,
     state: &'static str,
     since: String,
     request_id: String,
@@ -253,7 +259,12 @@ impl ExchangeBody {
 impl ObservationBody {
     fn of(observation: &Observation) -> Self {
         Self {
-            path: observation.path.to_string(),
+            path: observation.target.path().map(|path| path.to_string()),
+            paths: match &observation.target {
+                ObservationTarget::Path(_) => None,
+                ObservationTarget::Paths(paths) => Some(addresses(paths)),
+            },
+            attributes: by_name(&observation.attributes),
             state: observation.state.word(),
             since: observation.begun_at.iso().to_string(),
             request_id: observation.action.to_string(),

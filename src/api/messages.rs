@@ -144,6 +144,11 @@ impl CauseBody {
                 path: Some(path.to_string()),
                 request_id: None,
             },
+            Cause::CompositeObservation(id) => Self {
+                kind: "COMPOSITE_OBSERVATION",
+                path: None,
+                request_id: Some(id.to_string()),
+            },
             Cause::Action(id) => Self {
                 kind: "ACTION",
                 path: None,

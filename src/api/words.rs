@@ -84,6 +84,8 @@ words!(Operation {
     WriteInstance = "write-instance",
     ReadComposite = "read-composite",
     WriteComposite = "write-composite",
+    ObserveCompositeStart = "observe-composite-start",
+    ObserveCompositeEnd = "observe-composite-end",
 });
 words!(Method { Get = "GET", Post = "POST", Put = "PUT", Delete = "DELETE", Patch = "PATCH" });
 words!(ContentEncoding { String = "STRING", Base64 = "BASE64" });

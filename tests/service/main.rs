@@ -42,6 +42,8 @@ mod metrics;
 mod notifications;
 mod objects;
 mod observing;
+mod observing_several;
+mod observing_under_conditions;
 mod operations;
 mod operator_http;
 mod ownership;

@@ -188,7 +188,9 @@ impl Census {
                     | Operation::WriteAttributes
                     | Operation::WriteInstance
                     | Operation::ReadComposite
-                    | Operation::WriteComposite,
+                    | Operation::WriteComposite
+                    | Operation::ObserveCompositeStart
+                    | Operation::ObserveCompositeEnd,
                 ) => &mut self.succeeded,
                 RequestKind::Datagram => &mut self.thrown,
                 RequestKind::Request(_) => &mut self.answered_plain,
@@ -238,7 +240,7 @@ impl Census {
     /// Counts which observations a device lost and which were established again.
     pub(crate) fn count_observations(&mut self, before: &[Observation], now: &[Observation]) {
         for before in before {
-            let kept = now.iter().find(|kept| kept.path == before.path);
+            let kept = now.iter().find(|kept| kept.target == before.target);
             match (before.state, kept.map(|kept| kept.state)) {
                 (ObservationState::Held, Some(ObservationState::Owed)) => {
                     self.forgotten_by_device += 1;
@@ -269,7 +271,7 @@ impl Census {
             EventContent::Telemetry(telemetry) => match telemetry.cause {
                 Cause::Send => &mut self.published_by_send,
                 Cause::PassiveReport => &mut self.published_by_report,
-                Cause::Observation(_) | Cause::Action(_) => return,
+                Cause::Observation(_) | Cause::CompositeObservation(_) | Cause::Action(_) => return,
             },
             EventContent::Data(data) => match data.source {
                 Protocol::Udp => &mut self.published_bare,

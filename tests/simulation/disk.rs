@@ -391,7 +391,7 @@ fn ended_by(action: &Action) -> Option<Path> {
         return None;
     };
     let observed = match request {
-        Lwm2mRequest::ObserveStart(path) | Lwm2mRequest::ObserveEnd(path) => Some(*path),
+        Lwm2mRequest::ObserveStart(path, _) | Lwm2mRequest::ObserveEnd(path) => Some(*path),
         Lwm2mRequest::Read(_)
         | Lwm2mRequest::Write(..)
         | Lwm2mRequest::Execute(..)
@@ -401,7 +401,9 @@ fn ended_by(action: &Action) -> Option<Path> {
         | Lwm2mRequest::WriteAttributes(..)
         | Lwm2mRequest::WriteInstance(_)
         | Lwm2mRequest::ReadComposite(_)
-        | Lwm2mRequest::WriteComposite(_) => None,
+        | Lwm2mRequest::WriteComposite(_)
+        | Lwm2mRequest::ObserveCompositeStart(_)
+        | Lwm2mRequest::ObserveCompositeEnd(_) => None,
     };
     observed.filter(|_| !action.status.is_pending())
 }

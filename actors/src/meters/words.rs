@@ -55,7 +55,7 @@ const DATA_OVER: [Protocol; 2] = [Protocol::Coap, Protocol::Udp];
 pub(super) const DATA_SORTS: usize = DATA_OVER.len() * NOTIFICATION_OUTCOMES.len();
 
 /// The kinds of requests, by protocol.
-pub(super) const ASKED: [(Protocol, RequestKind); 18] = [
+pub(super) const ASKED: [(Protocol, RequestKind); 20] = [
     (Protocol::Lwm2m, RequestKind::Operation(Operation::Read)),
     (Protocol::Lwm2m, RequestKind::Operation(Operation::Write)),
     (Protocol::Lwm2m, RequestKind::Operation(Operation::Execute)),
@@ -85,6 +85,14 @@ pub(super) const ASKED: [(Protocol, RequestKind); 18] = [
     (
         Protocol::Lwm2m,
         RequestKind::Operation(Operation::WriteComposite),
+    ),
+    (
+        Protocol::Lwm2m,
+        RequestKind::Operation(Operation::ObserveCompositeStart),
+    ),
+    (
+        Protocol::Lwm2m,
+        RequestKind::Operation(Operation::ObserveCompositeEnd),
     ),
     (Protocol::Coap, RequestKind::Request(Method::Get)),
     (Protocol::Coap, RequestKind::Request(Method::Post)),
@@ -180,6 +188,8 @@ words!(operation(Operation) {
     WriteInstance = "write_instance",
     ReadComposite = "read_composite",
     WriteComposite = "write_composite",
+    ObserveCompositeStart = "observe_composite_start",
+    ObserveCompositeEnd = "observe_composite_end",
 });
 words!(status(Status) {
     Scheduled = "scheduled",

@@ -57,6 +57,8 @@ pub enum TimelineEvent {
     DatagramRepeated,
     /// The device acknowledged it and answers later (RFC 7252 section 5.2.2).
     Acknowledged,
+    /// The device took the attributes of an observation, which is requested next.
+    AttributesWritten(Code),
     /// The device answered.
     Answered(Code),
     /// The device rejected the message (RFC 7252 section 4.2).
@@ -73,6 +75,7 @@ impl TimelineEvent {
             Self::Waiting(_)
             | Self::AttemptBegun(_)
             | Self::DatagramSent
+            | Self::AttributesWritten(_)
             | Self::Answered(_)
             | Self::Rejected
             | Self::GaveUp => false,

@@ -8,6 +8,7 @@ use protocol::lwm2m::path::Path;
 use super::payload::{EntryPayload, FurtherPayloads, RejectedPayload};
 use crate::action::{Action, Protocol};
 use crate::device::identity::Identity;
+use crate::device::record::ObservationTarget;
 use crate::device::rejections::{RejectedMessage, UnloggedRejections};
 use crate::ids::{CustomerId, DeviceKey, EntryId, Iccid, Imsi, TraceId};
 use crate::limits::LOG_PAYLOAD_BYTES_MAX;
@@ -240,10 +241,10 @@ impl Entry {
     pub fn observation_lost(
         m: &mut Moment,
         device: DeviceSighting<'_>,
-        path: &Path,
+        what: &ObservationTarget,
         why: &str,
     ) -> Self {
-        let description = format!("The observation of {path} was lost: {why}.");
+        let description = format!("The observation of {what} was lost: {why}.");
         Self::error(m, device, None, "LwM2M[ObservationLost]", description)
     }
 

@@ -6,9 +6,10 @@ use std::num::NonZeroU32;
 
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
+use protocol::lwm2m::attributes::Attributes;
 use protocol::lwm2m::model::catalog::Catalog;
 use protocol::lwm2m::model::{self, Instances, Object, Resource};
-use protocol::lwm2m::operation::{self, PlannedWrite};
+use protocol::lwm2m::operation::{self, ExchangeLabel, PlannedWrite};
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::formats::{self, Formats, WriteMethod};
 use protocol::lwm2m::payload::{self, Decoded, Model, Reading, Scope, Undecodable};
@@ -16,11 +17,18 @@ use protocol::lwm2m::value::{DataType, Value};
 use protocol::lwm2m::version::EnablerVersion;
 
 use crate::action::NewInstance;
-use crate::device::formats::{FormatSet, Refused};
-use crate::device::record::Registration;
+use crate::device::formats::{AttemptState, FormatSet, Refused, WrittenAttributes};
+use crate::device::record::{ObservationTarget, Registration};
 use crate::device::registration::RegistrationState;
 use crate::device::samples::{self, ReadValues};
 use crate::moment::Timestamp;
+
+/// What is observed, under which conditions.
+#[derive(Clone, Copy)]
+pub(super) struct Observed<'a> {
+    pub(super) target: &'a ObservationTarget,
+    pub(super) attributes: &'a Attributes,
+}
 
 /// The object model of a device: the objects it offers, in their versions and as its customer
 /// defines them.
@@ -71,6 +79,75 @@ impl<'a> Codec<'a> {
         let wanted = formats::formats_to_compose(announced, self.enabler());
         let refused = self.refused.with(refused);
         wanted.iter().find(|format| !refused.has(*format))
+    }
+
+    /// The message that requests an observation; none if the device has no format for it.
+    ///
+    /// Attributes are in its query since LwM2M 1.2. Before, they are written to the path first
+    /// (LwM2M Core 1.1 section 6.3.4): then the message is that Write-Attributes.
+    pub(super) fn observe(
+        self,
+        label: ExchangeLabel,
+        what: Observed<'_>,
+        attempt: AttemptState,
+    ) -> Option<Message> {
+        let root = self.root();
+        let refused = attempt.refused.formats;
+        match what.target {
+            ObservationTarget::Path(path) => {
+                let accept = self.format_to_read(*path, refused);
+                Some(match self.writes_before(what.attributes, attempt) {
+                    true => operation::write_attributes(label, root, *path, what.attributes),
+                    false => {
+                        let message = operation::observe(label, root, *path, accept);
+                        self.with_attributes(message, what.attributes)
+                    }
+                })
+            }
+            ObservationTarget::Paths(paths) => {
+                let format = self.format_of_composite(refused)?;
+                operation::observe_composite(label, root, paths, format, format).ok()
+            }
+        }
+    }
+
+    /// The message that ends an observation; none if the device has no format for it.
+    pub(super) fn cancel_observation(
+        self,
+        label: ExchangeLabel,
+        what: Observed<'_>,
+        refused: FormatSet,
+    ) -> Option<Message> {
+        let root = self.root();
+        match what.target {
+            ObservationTarget::Path(path) => {
+                let accept = self.format_to_read(*path, refused);
+                let message = operation::cancel_observation(label, root, *path, accept);
+                Some(self.with_attributes(message, what.attributes))
+            }
+            ObservationTarget::Paths(paths) => {
+                let format = self.format_of_composite(refused)?;
+                operation::cancel_composite_observation(label, root, paths, format, format).ok()
+            }
+        }
+    }
+
+    /// The message with the attributes of an observation, if the device takes them in a query.
+    pub(super) fn with_attributes(self, message: Message, attributes: &Attributes) -> Message {
+        match self.enabler() {
+            EnablerVersion::V1_0 | EnablerVersion::V1_1 => message,
+            EnablerVersion::V1_2 => operation::with_attributes(message, attributes),
+        }
+    }
+
+    /// Whether attributes have to be written before the observation is requested.
+    pub(super) fn writes_before(self, attributes: &Attributes, attempt: AttemptState) -> bool {
+        let is_in_query = match self.enabler() {
+            EnablerVersion::V1_0 | EnablerVersion::V1_1 => false,
+            EnablerVersion::V1_2 => true,
+        };
+        let is_written = attempt.attributes == WrittenAttributes::Yes;
+        !attributes.is_empty() && !is_in_query && !is_written
     }
 
     /// How to write a value: in the best format that the device did not refuse in this attempt,

@@ -10,14 +10,13 @@ use protocol::coap::token::Token;
 use protocol::coap::transfer::{
     FreshIds, Transfer, TransferFault, TransferReception, TransferTimeout,
 };
-use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::formats::WriteMethod;
 
 use crate::action::timeline::WaitReason;
 use crate::datagram::Datagram;
 use crate::device::activity::InFlight;
 use crate::device::context::Context;
-use crate::device::formats::{FormatSet, Refused};
+use crate::device::formats::{AttemptState, FormatSet, WrittenAttributes};
 use crate::effect::{Effect, Effects, Outbound};
 use crate::ids::{ActionId, TraceId};
 use crate::limits::DEPARTURE_MS;
@@ -39,8 +38,8 @@ pub(super) struct ExchangeRequest {
     pub(super) trace: Option<TraceId>,
     /// The only peer an answer is accepted from; if none, where the device is registered.
     pub(super) to: Option<Peer>,
-    /// What the device refused in this attempt.
-    pub(super) refused: Refused,
+    /// How far the attempt is.
+    pub(super) state: AttemptState,
 }
 
 /// The purpose of an attempt.
@@ -48,8 +47,8 @@ pub(super) struct ExchangeRequest {
 pub(super) enum ExchangeTarget {
     /// A request of a caller.
     Action(ActionId),
-    /// A path whose observation the device has to be requested again.
-    Observation(Path),
+    /// An observation to be requested again, by the request that began it.
+    Observation(ActionId),
     /// A read because the device registered or updated its registration.
     Report(ReadPart),
     /// The further blocks of a notification, by its token.
@@ -82,6 +81,8 @@ struct Attempt {
     request: ExchangeRequest,
     /// The format the message requests or carries.
     format: Option<ContentFormat>,
+    /// The method of the message.
+    method: Code,
     begun_at: Timestamp,
     patience: Patience,
 }
@@ -126,10 +127,10 @@ impl Exchange {
         outgoing: ExchangeRequest,
         message: Message,
     ) {
-        let format = format_in(&message);
+        let (format, method) = (format_in(&message), message.code);
         let rules = cx.rules().transfers();
         let transfer = Transfer::begin(cx.now().as_ms(), &rules, message, cx.m.next_u32());
-        self.begin_transfer(cx, outgoing, (transfer, format));
+        self.begin_transfer(cx, outgoing, (transfer, format, method));
     }
 
     /// Begins to request the further blocks of a notification, unless its first block is invalid.
@@ -142,7 +143,7 @@ impl Exchange {
         let (now_ms, jitter) = (cx.now().as_ms(), cx.m.next_u32());
         let rules = cx.rules().transfers();
         let transfer = Transfer::continue_notification(now_ms, &rules, part, jitter)?;
-        self.begin_transfer(cx, outgoing, (transfer, None));
+        self.begin_transfer(cx, outgoing, (transfer, None, Code::GET));
         Ok(())
     }
 
@@ -150,12 +151,13 @@ impl Exchange {
         &mut self,
         cx: &mut Context<'_>,
         outgoing: ExchangeRequest,
-        (transfer, format): (Transfer, Option<ContentFormat>),
+        (transfer, format, method): (Transfer, Option<ContentFormat>, Code),
     ) {
         self.attempt = Some(Box::new(Attempt {
             transfer: Some(transfer),
             request: outgoing,
             format,
+            method,
             begun_at: cx.now(),
             patience: Patience::Full,
         }));
@@ -179,6 +181,7 @@ impl Exchange {
             transfer: None,
             request: outgoing,
             format: None,
+            method: Code::EMPTY,
             begun_at: cx.now(),
             patience: Patience::Full,
         }));
@@ -264,16 +267,31 @@ impl Exchange {
         }
         let attempt = self.attempt.as_mut()?;
         let format = attempt.format?;
-        attempt.request.refused.formats.add(format);
+        attempt.request.state.refused.formats.add(format);
         cx.registration.refuse(format);
         Some(attempt.request)
+    }
+
+    /// The device has the attributes of the observation that begins. Returns the request to begin
+    /// it with.
+    pub(super) fn note_attributes_written(&mut self) -> Option<ExchangeRequest> {
+        let request = &mut self.attempt.as_mut()?.request;
+        request.state.attributes = WrittenAttributes::Yes;
+        Some(*request)
+    }
+
+    /// Whether the message in flight writes something, by PUT.
+    pub(super) fn is_put(&self) -> bool {
+        let attempt = self.attempt.as_ref();
+        attempt.is_some_and(|it| it.method == Code::PUT)
     }
 
     /// The device does not have the resource instance that was to be replaced. Returns the request
     /// to repeat as a partial update, which creates it, unless that is what was refused.
     pub(super) fn refuse_replacement(&mut self) -> Option<ExchangeRequest> {
         let request = &mut self.attempt.as_mut()?.request;
-        let refused = std::mem::replace(&mut request.refused.write, WriteMethod::PartialUpdate);
+        let refused = &mut request.state.refused.write;
+        let refused = std::mem::replace(refused, WriteMethod::PartialUpdate);
         (refused == WriteMethod::Replace).then_some(*request)
     }
 

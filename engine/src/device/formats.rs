@@ -1,4 +1,5 @@
-//! What does a device refuse? A set of formats with a bit for each, and the way a value is written.
+//! How far is an attempt, and what did the device refuse in it? A set of formats with a bit for
+//! each, the way a value is written, and whether attributes were.
 
 use protocol::coap::content::ContentFormat;
 use protocol::lwm2m::payload::formats::{FORMATS, WriteMethod};
@@ -7,6 +8,25 @@ const _: () = assert!(
     FORMATS.len() <= u16::BITS as usize,
     "each format has a bit of a set"
 );
+
+/// How far an attempt is, so that its next request goes on from there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AttemptState {
+    /// What the device refused.
+    pub(super) refused: Refused,
+    /// Whether the device has the attributes of an observation that begins.
+    pub(super) attributes: WrittenAttributes,
+}
+
+/// Whether attributes were written in an attempt.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) enum WrittenAttributes {
+    /// They were not.
+    #[default]
+    No,
+    /// They were.
+    Yes,
+}
 
 /// What the device refused in an attempt, so that its next request avoids it.
 #[derive(Clone, Copy, Debug, Default)]

@@ -19,16 +19,18 @@ use protocol::coap::observe::NewestNotification;
 use protocol::coap::option;
 use protocol::coap::token::Token;
 use protocol::lwm2m::operation::{self, ExchangeLabel};
-use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::Scope;
 
 use crate::admin_log::entry::Entry;
 use crate::datagram::Datagram;
+use crate::device::codec::Observed;
 use crate::device::context::Context;
 use crate::device::exchange::ExchangeTarget;
-use crate::device::formats::FormatSet;
+use crate::device::formats::{AttemptState, FormatSet};
 use crate::device::ingest::Ingest;
-use crate::device::record::{OBSERVATION_TOKEN_BYTES, Observation, ObservationState};
+use crate::device::record::{
+    OBSERVATION_TOKEN_BYTES, Observation, ObservationState, ObservationTarget,
+};
 use crate::event::Cause;
 use crate::ids::ActionId;
 use crate::limits::OBSERVATIONS_MAX;
@@ -41,9 +43,9 @@ const KNOWN_IN_NOTIFICATIONS: [u16; 1] = [option::BLOCK2];
 /// The requests to the device that its observations need.
 #[derive(Default)]
 pub(super) struct ObservationRequests {
-    /// The paths to observe again: the device may have lost the observations, and an uplink was
-    /// received since.
-    pending: Vec<Path>,
+    /// The observations to request again, each by the request that began it: the device may have
+    /// lost them, and an uplink was received since.
+    pending: Vec<ActionId>,
     /// Notifications that continue in further blocks, the newest of each observation.
     notified: Vec<FirstBlock>,
     /// The notification whose further blocks are being requested.
@@ -110,7 +112,7 @@ impl<'s> Observations<'s> {
         &mut self,
         cx: &mut Context<'_>,
         ingest: &mut Ingest<'_>,
-        (path, datagram): (Path, &Datagram),
+        (key, datagram): (ActionId, &Datagram),
     ) -> NotificationKind {
         let message = &datagram.message;
         if message
@@ -118,19 +120,19 @@ impl<'s> Observations<'s> {
             .is_some()
         {
             let why = "a notification has an unsupported critical option";
-            self.lose_established(cx, path, why);
+            self.lose_established(cx, key, why);
             return NotificationKind::Unsupported;
         }
         if !ingest.take(cx, 1) {
             // It is not acknowledged, so the device may end the observation. Marking that costs no
             // write.
-            if let Some(observation) = self.observation_mut(path) {
+            if let Some(observation) = self.observation_mut(key) {
                 observation.renew();
             }
             return NotificationKind::Excessive;
         }
-        if self.is_to_be_continued(path, message, cx.now()) {
-            self.store_first_block(cx, path, message);
+        if self.is_to_be_continued(key, message, cx.now()) {
+            self.store_first_block(cx, key, message);
             return NotificationKind::GoesOn;
         }
         NotificationKind::Whole
@@ -142,19 +144,19 @@ impl<'s> Observations<'s> {
         &mut self,
         cx: &mut Context<'_>,
         ingest: &mut Ingest<'_>,
-        (path, message): (Path, &Message),
+        (key, message): (ActionId, &Message),
     ) -> NotificationOutcome {
         if !message.code.is_success() {
             let why = format!("the device answered {}", message.code);
-            self.lose_established(cx, path, &why);
+            self.lose_established(cx, key, &why);
             NotificationOutcome::Unusable
         } else if let Some(sequence) = message.observe() {
-            match self.accept_if_newer(path, sequence, cx.now()) {
-                true => take_values(cx, ingest, path, message),
+            match self.accept_if_newer(key, sequence, cx.now()) {
+                true => self.take_values(cx, ingest, key, message),
                 false => NotificationOutcome::Stale,
             }
         } else {
-            self.take_last(cx, ingest, (path, message))
+            self.take_last(cx, ingest, (key, message))
         }
     }
 
@@ -163,12 +165,12 @@ impl<'s> Observations<'s> {
         &mut self,
         cx: &mut Context<'_>,
         ingest: &mut Ingest<'_>,
-        (path, message): (Path, &Message),
+        (key, message): (ActionId, &Message),
     ) -> NotificationOutcome {
         if message.observe().is_none() {
-            return self.take_last(cx, ingest, (path, message));
+            return self.take_last(cx, ingest, (key, message));
         }
-        let outcome = take_values(cx, ingest, path, message);
+        let outcome = self.take_values(cx, ingest, key, message);
         self.save_record(cx);
         outcome
     }
@@ -177,10 +179,10 @@ impl<'s> Observations<'s> {
         &mut self,
         cx: &mut Context<'_>,
         ingest: &mut Ingest<'_>,
-        (path, message): (Path, &Message),
+        (key, message): (ActionId, &Message),
     ) -> NotificationOutcome {
-        let outcome = take_values(cx, ingest, path, message);
-        self.lose_established(cx, path, "the device ended the observation");
+        let outcome = self.take_values(cx, ingest, key, message);
+        self.lose_established(cx, key, "the device ended the observation");
         outcome
     }
 
@@ -189,14 +191,14 @@ impl<'s> Observations<'s> {
         &mut self,
         cx: &mut Context<'_>,
         ingest: &mut Ingest<'_>,
-        path: Path,
+        key: ActionId,
         (token, answer): (Token, &Message),
     ) {
-        take_values(cx, ingest, path, answer);
+        self.take_values(cx, ingest, key, answer);
         let Some(sequence) = answer.observe() else {
-            return self.lose(cx, path, "the device did not restart the observation");
+            return self.lose(cx, key, "the device did not restart the observation");
         };
-        if let Some(observation) = self.observation_mut(path) {
+        if let Some(observation) = self.observation_mut(key) {
             observation.token = stored(token);
             observation.state = ObservationState::Held;
             observation.newest = Some(NewestNotification::new(sequence, cx.now().as_ms()));
@@ -208,11 +210,12 @@ impl<'s> Observations<'s> {
     pub(super) fn begun(
         &mut self,
         cx: &mut Context<'_>,
-        (path, action): (Path, ActionId),
+        (what, action): (Observed<'_>, ActionId),
         (token, sequence): (Token, u32),
     ) {
         let observation = Observation {
-            path,
+            target: what.target.clone(),
+            attributes: what.attributes.clone(),
             token: stored(token),
             action,
             begun_at: cx.now(),
@@ -225,24 +228,25 @@ impl<'s> Observations<'s> {
             first.state = ObservationState::Held;
         }
         let others = std::mem::take(self.observed).into_iter();
-        let others = others.filter(|other| other.path != path);
+        let others = others.filter(|other| other.target != *what.target);
         *self.observed = others.chain([observation]).collect();
         self.save_record(cx);
     }
 
     /// Removes an observation that a request ended, or that the device refuses.
-    pub(super) fn ended(&mut self, cx: &mut Context<'_>, path: Path) {
-        if self.drop_observation(path) {
+    pub(super) fn ended(&mut self, cx: &mut Context<'_>, target: &ObservationTarget) {
+        let key = self.find(target).map(|observation| observation.action);
+        if key.is_some_and(|key| self.drop_observation(key).is_some()) {
             self.save_record(cx);
         }
     }
 
     /// Removes an observation that the device ended, and logs it.
-    pub(super) fn lose(&mut self, cx: &mut Context<'_>, path: Path, why: &str) {
-        if self.drop_observation(path) {
+    pub(super) fn lose(&mut self, cx: &mut Context<'_>, key: ActionId, why: &str) {
+        if let Some(lost) = self.drop_observation(key) {
             self.save_record(cx);
             cx.note(StepEventKind::ObservationLost);
-            cx.log(|m, sighting| Entry::observation_lost(m, sighting, &path, why));
+            cx.log(|m, sighting| Entry::observation_lost(m, sighting, &lost.target, why));
         }
     }
 
@@ -258,7 +262,7 @@ impl<'s> Observations<'s> {
     /// is in flight.
     pub(super) fn release(&mut self, in_flight: Option<ExchangeTarget>) {
         let in_flight = match in_flight {
-            Some(ExchangeTarget::Observation(path)) => Some(path),
+            Some(ExchangeTarget::Observation(key)) => Some(key),
             Some(
                 ExchangeTarget::Action(_)
                 | ExchangeTarget::Report(_)
@@ -267,10 +271,10 @@ impl<'s> Observations<'s> {
             | None => None,
         };
         let is_owed = |observation: &&Observation| {
-            observation.state == ObservationState::Owed && Some(observation.path) != in_flight
+            observation.state == ObservationState::Owed && Some(observation.action) != in_flight
         };
         let owed = self.observed.iter().filter(is_owed);
-        let owed: Vec<Path> = owed.map(|observation| observation.path).collect();
+        let owed: Vec<ActionId> = owed.map(|observation| observation.action).collect();
         if !owed.is_empty() {
             self.requests.pending = owed;
         }
@@ -300,17 +304,32 @@ impl<'s> Observations<'s> {
             self.requests.continued = Some(Box::new(first));
             if self.is_superseded(token) {
                 self.drop_superseded(cx);
-            } else if let Some(path) = self.path_observed_as(token) {
-                let label = self.label(cx);
-                let codec = cx.codec();
-                let preferred = codec.format_to_read(path, FormatSet::default());
-                let format = preferred.map(|it| message.content_format().unwrap_or(it));
-                let request = operation::read(label, codec.root(), path, format);
+            } else if let Some(request) = self.continuation(cx, token, &message) {
                 self.requests.next = NextTurn::Action;
                 return Some((request, message));
             }
         }
         None
+    }
+
+    /// The request for the further blocks of a notification with this token.
+    fn continuation(&self, cx: &mut Context<'_>, token: Token, first: &Message) -> Option<Message> {
+        let observation = self.observed_as(token)?;
+        let label = self.label(cx);
+        let codec = cx.codec();
+        match &observation.target {
+            ObservationTarget::Path(path) => {
+                let preferred = codec.format_to_read(*path, FormatSet::default());
+                let format = preferred.map(|it| first.content_format().unwrap_or(it));
+                let request = operation::read(label, codec.root(), *path, format);
+                Some(codec.with_attributes(request, &observation.attributes))
+            }
+            ObservationTarget::Paths(paths) => {
+                let format = codec.format_of_composite(FormatSet::default())?;
+                let accept = first.content_format().unwrap_or(format);
+                operation::read_composite(label, codec.root(), paths, accept, format).ok()
+            }
+        }
     }
 
     /// Whether anything waits to be requested.
@@ -335,9 +354,9 @@ impl<'s> Observations<'s> {
         cx: &mut Context<'_>,
     ) -> Option<(ExchangeTarget, Message)> {
         while !self.requests.pending.is_empty() {
-            let path = self.requests.pending.remove(0);
-            if let Some(message) = self.observe_again(cx, path, FormatSet::default()) {
-                return Some((ExchangeTarget::Observation(path), message));
+            let key = self.requests.pending.remove(0);
+            if let Some(message) = self.observe_again(cx, key, AttemptState::default()) {
+                return Some((ExchangeTarget::Observation(key), message));
             }
         }
         None
@@ -351,25 +370,25 @@ impl<'s> Observations<'s> {
     pub(super) fn observe_again(
         &self,
         cx: &mut Context<'_>,
-        path: Path,
-        refused: FormatSet,
+        key: ActionId,
+        attempt: AttemptState,
     ) -> Option<Message> {
-        if self.observation(path)?.state == ObservationState::Held {
+        let observation = self.observation(key)?;
+        if observation.state == ObservationState::Held {
             return None;
         }
+        let what = Observed {
+            target: &observation.target,
+            attributes: &observation.attributes,
+        };
         let label = self.label(cx);
-        let codec = cx.codec();
-        let format = codec.format_to_read(path, refused);
-        Some(operation::observe(label, codec.root(), path, format))
+        cx.codec().observe(label, what, attempt)
     }
 
     /// Whether the rest of a notification is not needed any more: there is a newer one, or the
     /// observation ended.
     pub(super) fn is_superseded(&self, token: Token) -> bool {
-        let path = self.path_observed_as(token);
-        let newest = path
-            .and_then(|path| self.observation(path))
-            .map(|it| it.newest);
+        let newest = self.observed_as(token).map(|it| it.newest);
         let continued = self.requests.continued.as_deref();
         newest.is_none() || continued.map(|first| first.newest) != newest
     }
@@ -387,12 +406,12 @@ impl<'s> Observations<'s> {
     }
 
     /// Ends the continuation of a notification: the observation is as it was before. Returns the
-    /// path of the observation.
-    pub(super) fn end_continued(&mut self) -> Option<Path> {
+    /// request that began the observation.
+    pub(super) fn end_continued(&mut self) -> Option<ActionId> {
         let first = self.requests.continued.take()?;
-        let path = self.path_observed_as(first.message.token)?;
-        self.observation_mut(path)?.state = first.state;
-        Some(path)
+        let key = self.key_observed_as(first.message.token)?;
+        self.observation_mut(key)?.state = first.state;
+        Some(key)
     }
 
     /// Gives up on the rest of a notification. The observation stays Owed: it is requested again
@@ -412,9 +431,9 @@ impl<'s> Observations<'s> {
         }
     }
 
-    /// Whether one more path may be observed.
-    pub(super) fn may_observe(&self, path: Path) -> Result<(), String> {
-        if self.is_observed(path) || self.observed.len() < OBSERVATIONS_MAX {
+    /// Whether one more observation may begin.
+    pub(super) fn may_observe(&self, target: &ObservationTarget) -> Result<(), String> {
+        if self.find(target).is_some() || self.observed.len() < OBSERVATIONS_MAX {
             return Ok(());
         }
         Err(format!(
@@ -422,25 +441,27 @@ impl<'s> Observations<'s> {
         ))
     }
 
-    pub(super) fn is_observed(&self, path: Path) -> bool {
-        self.observation(path).is_some()
-    }
-
-    /// The token of the observation of a path.
-    pub(super) fn token_observing(&self, path: Path) -> Option<Token> {
-        self.observation(path).map(token_of)
-    }
-
-    /// The token of the observation of a path, if the device holds it.
-    pub(super) fn token_held(&self, path: Path) -> Option<Token> {
+    /// The token of an observation, if the device holds it.
+    pub(super) fn token_held(&self, target: &ObservationTarget) -> Option<Token> {
         let is_held = |observation: &&Observation| observation.state == ObservationState::Held;
-        self.observation(path).filter(is_held).map(token_of)
+        self.find(target).filter(is_held).map(token_of)
     }
 
-    pub(super) fn path_observed_as(&self, token: Token) -> Option<Path> {
+    /// The observation of a path, or of several.
+    pub(super) fn find(&self, target: &ObservationTarget) -> Option<&Observation> {
         let mut observations = self.observed.iter();
-        let found = observations.find(|observation| token_of(observation) == token);
-        found.map(|observation| observation.path)
+        observations.find(|observation| observation.target == *target)
+    }
+
+    /// The request that began the observation with this token.
+    pub(super) fn key_observed_as(&self, token: Token) -> Option<ActionId> {
+        self.observed_as(token)
+            .map(|observation| observation.action)
+    }
+
+    fn observed_as(&self, token: Token) -> Option<&Observation> {
+        let mut observations = self.observed.iter();
+        observations.find(|observation| token_of(observation) == token)
     }
 
     /// The message id and the token of the next request to the device.
@@ -465,15 +486,16 @@ impl<'s> Observations<'s> {
 
     /// Removes an observation that the device says it ended. One that is to be requested again
     /// stays: the answer to that request decides.
-    fn lose_established(&mut self, cx: &mut Context<'_>, path: Path, why: &str) {
-        if self.token_held(path).is_some() {
-            self.lose(cx, path, why);
+    fn lose_established(&mut self, cx: &mut Context<'_>, key: ActionId, why: &str) {
+        let state = self.observation(key).map(|observation| observation.state);
+        if state == Some(ObservationState::Held) {
+            self.lose(cx, key, why);
         }
     }
 
     /// Stores the first block of a notification, the newest of each observation, until its turn
     /// comes. The observation is Owed until the rest was received.
-    fn store_first_block(&mut self, cx: &mut Context<'_>, path: Path, message: &Message) {
+    fn store_first_block(&mut self, cx: &mut Context<'_>, key: ActionId, message: &Message) {
         let requests = &mut *self.requests;
         let waiting = requests.notified.iter();
         let before = waiting.chain(requests.continued.as_deref());
@@ -483,9 +505,9 @@ impl<'s> Observations<'s> {
             .notified
             .retain(|other| other.message.token != message.token);
         if let Some(sequence) = message.observe() {
-            self.accept_if_newer(path, sequence, cx.now());
+            self.accept_if_newer(key, sequence, cx.now());
         }
-        let Some(observation) = self.observation_mut(path) else {
+        let Some(observation) = self.observation_mut(key) else {
             return;
         };
         let first = FirstBlock {
@@ -501,17 +523,17 @@ impl<'s> Observations<'s> {
     }
 
     /// Whether a notification is newer than those before it; if so, it is now the newest.
-    fn accept_if_newer(&mut self, path: Path, sequence: u32, now: Timestamp) -> bool {
-        let is_newer = self.is_newer(path, sequence, now);
-        if is_newer && let Some(observation) = self.observation_mut(path) {
+    fn accept_if_newer(&mut self, key: ActionId, sequence: u32, now: Timestamp) -> bool {
+        let is_newer = self.is_newer(key, sequence, now);
+        if is_newer && let Some(observation) = self.observation_mut(key) {
             observation.newest = Some(NewestNotification::new(sequence, now.as_ms()));
         }
         is_newer
     }
 
-    fn is_newer(&self, path: Path, sequence: u32, now: Timestamp) -> bool {
+    fn is_newer(&self, key: ActionId, sequence: u32, now: Timestamp) -> bool {
         let received = NewestNotification::new(sequence, now.as_ms());
-        self.observation(path).is_some_and(|observation| {
+        self.observation(key).is_some_and(|observation| {
             let newest = observation.newest;
             newest.is_none_or(|newest| newest.is_outdated_by(&received))
         })
@@ -519,57 +541,74 @@ impl<'s> Observations<'s> {
 
     /// Whether a notification continues in further blocks that are worth requesting: it is not
     /// outdated, and not an error response with a long diagnostic payload.
-    fn is_to_be_continued(&self, path: Path, message: &Message, now: Timestamp) -> bool {
+    fn is_to_be_continued(&self, key: ActionId, message: &Message, now: Timestamp) -> bool {
         let goes_on = message.block2().is_some_and(|block| block.has_more());
-        let is_outdated = |sequence| !self.is_newer(path, sequence, now);
+        let is_outdated = |sequence| !self.is_newer(key, sequence, now);
         goes_on && message.code.is_success() && !message.observe().is_some_and(is_outdated)
     }
 
-    fn observation(&self, path: Path) -> Option<&Observation> {
+    fn observation(&self, key: ActionId) -> Option<&Observation> {
         let mut observations = self.observed.iter();
-        observations.find(|observation| observation.path == path)
+        observations.find(|observation| observation.action == key)
     }
 
-    fn observation_mut(&mut self, path: Path) -> Option<&mut Observation> {
+    fn observation_mut(&mut self, key: ActionId) -> Option<&mut Observation> {
         let mut observations = self.observed.iter_mut();
-        observations.find(|observation| observation.path == path)
+        observations.find(|observation| observation.action == key)
     }
 
-    /// Removes an observation. Returns whether there was one.
-    fn drop_observation(&mut self, path: Path) -> bool {
-        let before = self.observed.len();
-        let observations = std::mem::take(self.observed).into_iter();
-        *self.observed = observations.filter(|o| o.path != path).collect();
-        self.observed.len() < before
+    /// Removes an observation and returns it, if there is one.
+    fn drop_observation(&mut self, key: ActionId) -> Option<Observation> {
+        let (mut dropped, others): (Vec<_>, Vec<_>) = std::mem::take(self.observed)
+            .into_iter()
+            .partition(|observation| observation.action == key);
+        *self.observed = others.into();
+        dropped.pop()
+    }
+
+    /// Publishes the values of an observation. What cannot be decoded is logged for the customer:
+    /// the value is not requested again.
+    fn take_values(
+        &self,
+        cx: &mut Context<'_>,
+        ingest: &mut Ingest<'_>,
+        key: ActionId,
+        message: &Message,
+    ) -> NotificationOutcome {
+        let Some(observation) = self.observation(key) else {
+            return NotificationOutcome::Stale;
+        };
+        let target = &observation.target;
+        let (read, cause) = match target {
+            ObservationTarget::Path(path) => {
+                let scope = Scope::Within(*path);
+                let read = cx.codec().values_in(cx.now(), scope, message);
+                (read, Cause::Observation(*path))
+            }
+            ObservationTarget::Paths(paths) => {
+                let read = cx.codec().values_at(cx.now(), paths, message);
+                (read, Cause::CompositeObservation(key))
+            }
+        };
+        match read {
+            Ok(read) if read.measurements.is_empty() => NotificationOutcome::Empty,
+            Ok(read) => {
+                ingest.count_further(cx, read.count());
+                cx.publish_measurements(cause, read.measurements);
+                let what = format!("the notification for {target}");
+                ingest.name_unreadable(cx, (&what, &message.payload), &read.unreadable);
+                NotificationOutcome::Published
+            }
+            Err(why) => {
+                let why = format!("the notification for {target} cannot be decoded: {why}");
+                ingest.keep_unreadable(cx, &why, &message.payload);
+                NotificationOutcome::Unusable
+            }
+        }
     }
 }
 
-/// Publishes the values of an observed path. What cannot be decoded is logged for the customer: the
-/// value is not requested again.
-fn take_values(
-    cx: &mut Context<'_>,
-    ingest: &mut Ingest<'_>,
-    path: Path,
-    message: &Message,
-) -> NotificationOutcome {
-    match cx.codec().values_in(cx.now(), Scope::Within(path), message) {
-        Ok(read) if read.measurements.is_empty() => NotificationOutcome::Empty,
-        Ok(read) => {
-            ingest.count_further(cx, read.count());
-            cx.publish_measurements(Cause::Observation(path), read.measurements);
-            let what = format!("the notification for {path}");
-            ingest.name_unreadable(cx, (&what, &message.payload), &read.unreadable);
-            NotificationOutcome::Published
-        }
-        Err(why) => {
-            let why = format!("the notification for {path} cannot be decoded: {why}");
-            ingest.keep_unreadable(cx, &why, &message.payload);
-            NotificationOutcome::Unusable
-        }
-    }
-}
-
-fn token_of(observation: &Observation) -> Token {
+pub(super) fn token_of(observation: &Observation) -> Token {
     Token::new(&observation.token).expect("four bytes fit a token")
 }
 

@@ -5,12 +5,13 @@ use protocol::lwm2m::path::Path;
 
 use crate::action::timeline::{Timeline, TimelineEvent, WaitReason};
 use crate::action::{
-    Action, Addressee, Lwm2mRequest, Mode, NewAction, Operation, Outcome, Protocol, Request, Status,
+    Action, Addressee, Lwm2mRequest, Mode, NewAction, Outcome, Protocol, Request, Status,
 };
 use crate::admin_log::entry::Entry;
 use crate::device::context::Context;
 use crate::device::exchange::{EndedExchange, ExchangeTarget};
 use crate::device::reachability::Reachability;
+use crate::device::record::ObservationTarget;
 use crate::device::refusal::{ForbiddenAddress, SubmitRefusal};
 use crate::event::{ActionResult, EventContent};
 use crate::idempotency::{CreatedByCall, IdempotencyRecord, IdentifiedDevice};
@@ -407,11 +408,13 @@ impl ActionQueue {
         waiting.map(Pending::due_at).min()
     }
 
-    /// Whether a waiting request will observe the path.
-    pub(super) fn begins_observing(&self, path: Path) -> bool {
-        let begins = Some((Operation::ObserveStart, path));
-        self.actions()
-            .any(|action| observation_of(action) == begins)
+    /// Whether a waiting request will observe this.
+    pub(super) fn begins_observing(&self, target: &ObservationTarget) -> bool {
+        let begins = |action: &Action| {
+            observation_of(action)
+                .is_some_and(|(change, of)| change == ObservationChange::Begins && of == *target)
+        };
+        self.actions().any(begins)
     }
 
     fn cancel_if(
@@ -570,11 +573,36 @@ pub(super) fn conclude(cx: &mut Context<'_>, mut action: Action, status: Status)
     action
 }
 
+/// What a request does to an observation.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum ObservationChange {
+    Begins,
+    Ends,
+}
+
 /// The observation that a request begins or ends, and which of the two.
-pub(super) fn observation_of(action: &Action) -> Option<(Operation, Path)> {
-    match &action.request {
-        Request::Lwm2m(Lwm2mRequest::ObserveStart(path)) => Some((Operation::ObserveStart, *path)),
-        Request::Lwm2m(Lwm2mRequest::ObserveEnd(path)) => Some((Operation::ObserveEnd, *path)),
-        Request::Udp(_) | Request::Coap(_) | Request::Lwm2m(_) => None,
+pub(super) fn observation_of(action: &Action) -> Option<(ObservationChange, ObservationTarget)> {
+    let Request::Lwm2m(request) = &action.request else {
+        return None;
+    };
+    let one = |path: &Path| ObservationTarget::Path(*path);
+    let several = |paths: &[Path]| ObservationTarget::Paths(paths.into());
+    match request {
+        Lwm2mRequest::ObserveStart(path, _) => Some((ObservationChange::Begins, one(path))),
+        Lwm2mRequest::ObserveEnd(path) => Some((ObservationChange::Ends, one(path))),
+        Lwm2mRequest::ObserveCompositeStart(paths) => {
+            Some((ObservationChange::Begins, several(paths)))
+        }
+        Lwm2mRequest::ObserveCompositeEnd(paths) => Some((ObservationChange::Ends, several(paths))),
+        Lwm2mRequest::Read(_)
+        | Lwm2mRequest::Write(..)
+        | Lwm2mRequest::Execute(..)
+        | Lwm2mRequest::Discover(_)
+        | Lwm2mRequest::Create(_)
+        | Lwm2mRequest::Delete(_)
+        | Lwm2mRequest::WriteAttributes(..)
+        | Lwm2mRequest::WriteInstance(_)
+        | Lwm2mRequest::ReadComposite(_)
+        | Lwm2mRequest::WriteComposite(_) => None,
     }
 }

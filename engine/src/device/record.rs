@@ -1,9 +1,11 @@
 //! What is stored of a device?
 
+use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use protocol::coap::observe::NewestNotification;
+use protocol::lwm2m::attributes::Attributes;
 use protocol::lwm2m::binding::Binding;
 use protocol::lwm2m::links::ObjectLinks;
 use protocol::lwm2m::path::Path;
@@ -109,11 +111,13 @@ pub struct Registration {
     pub links: Arc<ObjectLinks>,
 }
 
-/// An observation: the device was requested to notify each new value of a path (RFC 7641).
+/// An observation: the device was requested to notify each new value (RFC 7641).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Observation {
     /// What is observed.
-    pub path: Path,
+    pub target: ObservationTarget,
+    /// The conditions of its notifications.
+    pub attributes: Attributes,
     /// The token of its notifications, as long as it lasts.
     pub token: [u8; OBSERVATION_TOKEN_BYTES],
     /// The request that began it.
@@ -125,6 +129,38 @@ pub struct Observation {
     /// Its newest notification since the service started, to recognise an older one. Not stored,
     /// because it must not cost a write.
     pub newest: Option<NewestNotification>,
+}
+
+/// What an observation is of.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ObservationTarget {
+    /// A path.
+    Path(Path),
+    /// Several paths at once (LwM2M Core 1.1 section 6.4.7).
+    Paths(Box<[Path]>),
+}
+
+impl ObservationTarget {
+    /// The path, if it is one.
+    pub fn path(&self) -> Option<Path> {
+        match self {
+            Self::Path(path) => Some(*path),
+            Self::Paths(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for ObservationTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(path) => path.fmt(f),
+            Self::Paths(paths) if paths.is_empty() => f.write_str("/"),
+            Self::Paths(paths) => {
+                let paths: Vec<String> = paths.iter().map(Path::to_string).collect();
+                f.write_str(&paths.join(", "))
+            }
+        }
+    }
 }
 
 impl Observation {

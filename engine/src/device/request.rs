@@ -18,11 +18,13 @@ use crate::action::{
     Action, CoapRequest, Content, InstanceWrite, Lwm2mRequest, Method, NewInstance, Outcome,
     PayloadType, Request, ResultPayload,
 };
+use crate::device::codec::Observed;
 use crate::device::context::Context;
-use crate::device::formats::Refused;
+use crate::device::formats::{AttemptState, FormatSet};
 use crate::device::ingest::Ingest;
-use crate::device::observations::Observations;
+use crate::device::observations::{Observations, token_of};
 use crate::device::queue::{ActionFailure, ActionQueue, Unsendable};
+use crate::device::record::ObservationTarget;
 use crate::device::samples::{self, ReadValues};
 use crate::diagnostic;
 use crate::event::Cause;
@@ -61,10 +63,18 @@ impl RequestContext<'_, '_> {
         };
         match request {
             Lwm2mRequest::Write(path, data) => self.value_of(*path, data).map(drop),
-            Lwm2mRequest::ObserveStart(path) => {
-                self.observations.may_observe(*path).map_err(unsendable)
+            Lwm2mRequest::ObserveStart(path, attributes) => {
+                self.may_observe(&ObservationTarget::Path(*path))?;
+                self.check_attributes(*path, attributes)
             }
-            Lwm2mRequest::ObserveEnd(path) => self.may_forget(*path),
+            Lwm2mRequest::ObserveEnd(path) => self.may_forget(&ObservationTarget::Path(*path)),
+            Lwm2mRequest::ObserveCompositeStart(paths) => {
+                self.check_composite()?;
+                self.may_observe(&ObservationTarget::Paths(paths.clone()))
+            }
+            Lwm2mRequest::ObserveCompositeEnd(paths) => {
+                self.may_forget(&ObservationTarget::Paths(paths.clone()))
+            }
             Lwm2mRequest::Create(NewInstance { values, .. })
             | Lwm2mRequest::WriteInstance(InstanceWrite { values, .. }) => {
                 self.values_of(values).map(drop)
@@ -84,12 +94,11 @@ impl RequestContext<'_, '_> {
         }
     }
 
-    /// What is sent for a request, without what the device refused in this attempt; an error if no
-    /// format to write it in is left.
+    /// What is sent next for a request in an attempt; an error if no format to write it in is left.
     pub(super) fn outgoing_request_of(
         &mut self,
         action: &Action,
-        refused: Refused,
+        attempt: AttemptState,
     ) -> Result<OutgoingRequest, Unsendable> {
         // Checked here, too: the address may have changed since the request was accepted.
         if let Some(forbidden) = self.cx.reachability().forbidden(&action.request) {
@@ -100,7 +109,7 @@ impl RequestContext<'_, '_> {
             Request::Coap(request) => Ok(OutgoingRequest::Message(self.request_over_coap(request))),
             Request::Lwm2m(request) => {
                 self.check(action)?;
-                let message = self.operation_on(request, refused)?;
+                let message = self.operation_on(request, attempt)?;
                 Ok(OutgoingRequest::Message(message))
             }
         }
@@ -120,12 +129,13 @@ impl RequestContext<'_, '_> {
     fn operation_on(
         &mut self,
         request: &Lwm2mRequest,
-        refused: Refused,
+        attempt: AttemptState,
     ) -> Result<Message, Unsendable> {
         let label = ExchangeLabel {
             message_id: self.cx.message_id(),
-            token: self.token_of(request),
+            token: self.token_of(request, attempt),
         };
+        let refused = attempt.refused;
         let codec = self.cx.codec();
         let root = codec.root();
         let accept = |path: &Path| codec.format_to_read(*path, refused.formats);
@@ -139,11 +149,28 @@ impl RequestContext<'_, '_> {
             Lwm2mRequest::Execute(path, arguments) => {
                 operation::execute(label, root, *path, arguments.as_deref().unwrap_or_default())
             }
-            Lwm2mRequest::ObserveStart(path) => {
-                operation::observe(label, root, *path, accept(path))
+            Lwm2mRequest::ObserveStart(path, attributes) => {
+                let target = &ObservationTarget::Path(*path);
+                let observe = codec.observe(label, Observed { target, attributes }, attempt);
+                observe.ok_or_else(|| no_format(request))?
+            }
+            Lwm2mRequest::ObserveCompositeStart(paths) => {
+                let what = Observed {
+                    target: &ObservationTarget::Paths(paths.clone()),
+                    attributes: &Attributes::default(),
+                };
+                let observe = codec.observe(label, what, attempt);
+                observe.ok_or_else(|| no_format(request))?
             }
             Lwm2mRequest::ObserveEnd(path) => {
-                operation::cancel_observation(label, root, *path, accept(path))
+                let target = ObservationTarget::Path(*path);
+                self.cancel(label, &target, refused.formats)
+                    .ok_or_else(|| no_format(request))?
+            }
+            Lwm2mRequest::ObserveCompositeEnd(paths) => {
+                let target = ObservationTarget::Paths(paths.clone());
+                self.cancel(label, &target, refused.formats)
+                    .ok_or_else(|| no_format(request))?
             }
             Lwm2mRequest::Discover(path) => operation::discover(label, root, *path),
             Lwm2mRequest::Create(new) if new.values.is_empty() => {
@@ -180,6 +207,20 @@ impl RequestContext<'_, '_> {
                     .map_err(|why| unsendable(why.to_string()))?
             }
         })
+    }
+
+    /// The message that ends an observation.
+    fn cancel(
+        &self,
+        label: ExchangeLabel,
+        target: &ObservationTarget,
+        refused: FormatSet,
+    ) -> Option<Message> {
+        let none = Attributes::default();
+        let observation = self.observations.find(target);
+        let attributes = observation.map_or(&none, |it| &it.attributes);
+        let what = Observed { target, attributes };
+        self.cx.codec().cancel_observation(label, what, refused)
     }
 
     /// A value of a caller in the type of its resource.
@@ -249,18 +290,35 @@ impl RequestContext<'_, '_> {
         }
     }
 
-    /// Whether the path is observed, or will be when the turn of the request comes.
-    fn may_forget(&self, path: Path) -> Result<(), Unsendable> {
-        if self.queue.begins_observing(path) || self.observations.is_observed(path) {
-            return Ok(());
-        }
-        Err(unsendable(format!("{path} is not observed")))
+    fn may_observe(&self, target: &ObservationTarget) -> Result<(), Unsendable> {
+        self.observations.may_observe(target).map_err(unsendable)
     }
 
-    fn token_of(&mut self, request: &Lwm2mRequest) -> Token {
+    /// Whether this is observed, or will be when the turn of the request comes.
+    fn may_forget(&self, target: &ObservationTarget) -> Result<(), Unsendable> {
+        if self.queue.begins_observing(target) || self.observations.find(target).is_some() {
+            return Ok(());
+        }
+        Err(unsendable(format!("{target} is not observed")))
+    }
+
+    fn token_of(&mut self, request: &Lwm2mRequest, attempt: AttemptState) -> Token {
+        let one = |path: &Path| ObservationTarget::Path(*path);
+        let several = |paths: &[Path]| ObservationTarget::Paths(paths.into());
         let observed = match request {
-            Lwm2mRequest::ObserveStart(path) => self.observations.token_held(*path),
-            Lwm2mRequest::ObserveEnd(path) => self.observations.token_observing(*path),
+            Lwm2mRequest::ObserveStart(_, attributes)
+                if self.cx.codec().writes_before(attributes, attempt) =>
+            {
+                None
+            }
+            Lwm2mRequest::ObserveStart(path, _) => self.observations.token_held(&one(path)),
+            Lwm2mRequest::ObserveEnd(path) => self.observations.find(&one(path)).map(token_of),
+            Lwm2mRequest::ObserveCompositeStart(paths) => {
+                self.observations.token_held(&several(paths))
+            }
+            Lwm2mRequest::ObserveCompositeEnd(paths) => {
+                self.observations.find(&several(paths)).map(token_of)
+            }
             Lwm2mRequest::Read(_)
             | Lwm2mRequest::Write(..)
             | Lwm2mRequest::Execute(..)
@@ -302,23 +360,27 @@ pub(super) fn take_result(
         Lwm2mRequest::Discover(path) => Some(take_links(cx, ingest, *path, answered)?),
         Lwm2mRequest::Create(new) => created(cx, new, answer).map(|path| path.to_string().into()),
         Lwm2mRequest::ReadComposite(paths) => Some(take_values(cx, ingest, paths, answered)?),
-        Lwm2mRequest::ObserveStart(path) => {
-            let path = *path;
-            let payload = take_payload(cx, ingest, path, answered);
-            let Some(sequence) = answer.observe() else {
-                observations.ended(cx, path);
-                let why = "the device returned the value but did not start an observation";
-                return Err(why.to_owned());
-            };
-            // A failed request begins no observation: the device learns that when its notification
-            // is rejected.
-            let payload = payload?;
-            observations.begun(cx, (path, action.id), (answered.token, sequence));
-            Some(payload)
+        Lwm2mRequest::ObserveStart(path, attributes) => {
+            let payload = take_payload(cx, ingest, *path, answered);
+            let target = &ObservationTarget::Path(*path);
+            let what = Observed { target, attributes };
+            Some(begin(cx, observations, (what, answered), payload)?)
         }
         Lwm2mRequest::ObserveEnd(path) => {
-            observations.ended(cx, *path);
+            observations.ended(cx, &ObservationTarget::Path(*path));
             take_payload(cx, ingest, *path, answered).ok()
+        }
+        Lwm2mRequest::ObserveCompositeStart(paths) => {
+            let payload = take_values(cx, ingest, paths, answered);
+            let what = Observed {
+                target: &ObservationTarget::Paths(paths.clone()),
+                attributes: &Attributes::default(),
+            };
+            Some(begin(cx, observations, (what, answered), payload)?)
+        }
+        Lwm2mRequest::ObserveCompositeEnd(paths) => {
+            observations.ended(cx, &ObservationTarget::Paths(paths.clone()));
+            take_values(cx, ingest, paths, answered).ok()
         }
     };
     Ok(Outcome {
@@ -326,6 +388,26 @@ pub(super) fn take_result(
         payload,
         ..Outcome::default()
     })
+}
+
+/// Begins an observation with the answer to its request, and returns the first value.
+fn begin(
+    cx: &mut Context<'_>,
+    observations: &mut Observations<'_>,
+    (what, answered): (Observed<'_>, AnsweredAction<'_>),
+    payload: Result<ResultPayload, String>,
+) -> Result<ResultPayload, String> {
+    let Some(sequence) = answered.answer.observe() else {
+        observations.ended(cx, what.target);
+        let why = "the device returned the value but did not start an observation";
+        return Err(why.to_owned());
+    };
+    // A failed request begins no observation: the device learns that when its notification is
+    // rejected.
+    let payload = payload?;
+    let began = (what, answered.action.id);
+    observations.begun(cx, began, (answered.token, sequence));
+    Ok(payload)
 }
 
 /// The outcome of a request that the device refused, with the diagnostic text of the device. Over

@@ -48,7 +48,7 @@ pub struct CurrentExchange {
     pub purpose: WaitReason,
     /// The request, if it is one of a caller.
     pub action: Option<ActionId>,
-    /// The observed path, if it is about an observation.
+    /// The observed path, if it is about an observation of one.
     pub path: Option<Path>,
     /// When it began.
     pub begun_at: Timestamp,

@@ -15,7 +15,7 @@ use crate::datagram::Datagram;
 use crate::device::busy::{Busy, Idle};
 use crate::device::context::Context;
 use crate::device::exchange::{Exchange, ExchangeRequest, ExchangeTarget};
-use crate::device::formats::Refused;
+use crate::device::formats::AttemptState;
 use crate::device::ingest::Ingest;
 use crate::device::messages::Messages;
 use crate::device::observations::Observations;
@@ -235,7 +235,7 @@ impl<'s> Step<'s> {
                 target,
                 trace: None,
                 to: None,
-                refused: Refused::default(),
+                state: AttemptState::default(),
             };
             self.exchange.begin(&mut self.cx, outgoing, message);
         }
@@ -255,7 +255,7 @@ impl<'s> Step<'s> {
             target: ExchangeTarget::Notification(first.token),
             trace: None,
             to: None,
-            refused: Refused::default(),
+            state: AttemptState::default(),
         };
         let (cx, part) = (&mut self.cx, (request, &first));
         if let Err(fault) = self.exchange.continue_notification(cx, outgoing, part) {
@@ -277,9 +277,9 @@ impl<'s> Step<'s> {
             target: ExchangeTarget::Action(id),
             trace: Some(action.trace),
             to: to.filter(|_| is_elsewhere),
-            refused: Refused::default(),
+            state: AttemptState::default(),
         };
-        match self.outgoing_request_of(id, Refused::default()) {
+        match self.outgoing_request_of(id, AttemptState::default()) {
             Some(Ok(leaving)) => {
                 self.queue.begin_attempt(&mut self.cx, id);
                 match leaving {

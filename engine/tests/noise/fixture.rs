@@ -359,9 +359,10 @@ impl NoiseFixture {
     fn assert_observes_well(&self) {
         let observations = self.device.snapshot(self.now).observations;
         assert!(observations.len() <= OBSERVATIONS_MAX);
-        let paths: BTreeSet<_> = observations.iter().map(|observed| observed.path).collect();
+        let targets = observations.iter().map(|it| it.target.to_string());
+        let targets: BTreeSet<_> = targets.collect();
         let tokens: BTreeSet<_> = observations.iter().map(|observed| observed.token).collect();
-        let different = (paths.len(), tokens.len());
+        let different = (targets.len(), tokens.len());
         assert_eq!(different, (observations.len(), observations.len()));
     }
 

@@ -205,6 +205,8 @@ pub(crate) fn caller_command() -> impl Strategy<Value = CallerCommand> {
         Operation::WriteInstance,
         Operation::ReadComposite,
         Operation::WriteComposite,
+        Operation::ObserveCompositeStart,
+        Operation::ObserveCompositeEnd,
     ];
     let operation = (select(operations.to_vec()), select(PATHS.to_vec()))
         .prop_map(|(operation, path)| CallerCommand::Operation(operation, path));

@@ -161,7 +161,11 @@ fn operation_on(operation: Operation, path: &str) -> Request {
     Request::Lwm2m(match operation {
         Operation::Write => Lwm2mRequest::Write(path, "300".into()),
         Operation::Execute => Lwm2mRequest::Execute(path, None),
-        Operation::ObserveStart => Lwm2mRequest::ObserveStart(path),
+        Operation::ObserveStart => {
+            Lwm2mRequest::ObserveStart(path, Attributes::from_query("pmin=10").unwrap())
+        }
+        Operation::ObserveCompositeStart => Lwm2mRequest::ObserveCompositeStart([path].into()),
+        Operation::ObserveCompositeEnd => Lwm2mRequest::ObserveCompositeEnd([path].into()),
         Operation::ObserveEnd => Lwm2mRequest::ObserveEnd(path),
         Operation::Discover => Lwm2mRequest::Discover(path),
         Operation::Delete => Lwm2mRequest::Delete(path),

@@ -17,11 +17,12 @@ impl SimulatedDevice {
     /// Handles a request for several paths, and returns the immediate answer.
     pub(super) fn compose(
         &mut self,
+        now_ms: i64,
         request: &Message,
         out: &mut Vec<DeviceOutput>,
     ) -> Option<Message> {
         let outcome = match self.configuration.composite {
-            CompositeRead::Answered => self.read_several(request),
+            CompositeRead::Answered => self.read_several(now_ms, request),
             CompositeRead::AcknowledgedOnly => return acknowledgement_of(request),
             CompositeRead::Refused(code) => ResponseContent::of(code),
         };
@@ -82,7 +83,7 @@ impl SimulatedDevice {
         });
     }
 
-    fn read_several(&mut self, request: &Message) -> ResponseContent {
+    fn read_several(&mut self, now_ms: i64, request: &Message) -> ResponseContent {
         let paths = match self.paths_in(request) {
             Ok(paths) => paths,
             Err(code) => return ResponseContent::of(code),
@@ -90,10 +91,24 @@ impl SimulatedDevice {
         let Some(accept) = request.accept().or(request.content_format()) else {
             return ResponseContent::of(Code::NOT_ACCEPTABLE);
         };
-        let outcome = self.resources.read_several(&paths, accept);
+        let mut outcome = self.resources.read_several(&paths, accept);
         if outcome.code.is_success() && !blocks::continues(request) {
+            let observations = &mut self.session.observations;
+            let observed = (&*paths, &self.resources);
+            let (operation, sequence) = match request.observe() {
+                Some(0) => (
+                    Operation::Observe,
+                    observations.begin(now_ms, request, observed, &outcome),
+                ),
+                Some(1) => {
+                    observations.end(request.token, &paths);
+                    (Operation::CancelObservation, None)
+                }
+                Some(_) | None => (Operation::Read, None),
+            };
+            outcome.observe = sequence;
             for path in paths {
-                self.log_one_of_several(path, Operation::Read, request, &outcome.payload);
+                self.log_one_of_several(path, operation, request, &outcome.payload);
             }
         }
         outcome

@@ -110,7 +110,7 @@ impl SimulatedDevice {
             return self.answer(now_ms, &IncomingRequest { request, about }, out);
         }
         if request.code == Code::FETCH {
-            return self.compose(request, out);
+            return self.compose(now_ms, request, out);
         }
         if request.code == Code::IPATCH {
             return self.write_composite(request, out);
@@ -237,7 +237,7 @@ impl SimulatedDevice {
             return outcome;
         }
         self.set_off(answered_at_ms, path, operation);
-        outcome.observe = self.observe(request, (path, operation), &outcome);
+        outcome.observe = self.observe(answered_at_ms, request, (path, operation), &outcome);
         let (format, payload) = match operation {
             Operation::Read
             | Operation::Observe
@@ -285,6 +285,7 @@ impl SimulatedDevice {
     /// values. Returns the sequence number of a response that starts an observation.
     fn observe(
         &mut self,
+        now_ms: i64,
         request: &Message,
         (path, operation): (Path, Operation),
         content: &ResponseContent,
@@ -296,9 +297,12 @@ impl SimulatedDevice {
                 observations.look(&self.resources);
                 None
             }
-            Operation::Observe => observations.begin(request, path, content),
+            Operation::Observe => {
+                let observed = (&[path][..], &self.resources);
+                observations.begin(now_ms, request, observed, content)
+            }
             Operation::CancelObservation => {
-                observations.end(request.token, path);
+                observations.end(request.token, &[path]);
                 None
             }
         }

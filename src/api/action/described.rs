@@ -53,8 +53,10 @@ fn happened() -> Schema {
             Schema::one_of_words(EVENT_WORDS.to_vec()).example("ANSWERED"),
             "`WAITING`: the request could not be sent at once. An attempt is one request to the \
              device with its retransmissions (RFC 7252 section 4.2). `ACKNOWLEDGED`: the device \
-             sent an empty acknowledgement, and its response follows separately. `REJECTED`: the \
-             device sent a Reset. `GAVE_UP`: the attempt ended without a response.",
+             sent an empty acknowledgement, and its response follows separately. \
+             `ATTRIBUTES_WRITTEN`: the device took the attributes of an `observe-start`, which is \
+             sent next; before LwM2M 1.2 they have a message of their own. `REJECTED`: the device \
+             sent a Reset. `GAVE_UP`: the attempt ended without a response.",
         )
         .may("attempt", attempts(), "The number of the attempt, from 1.")
         .may("code", code(), CODE)

@@ -213,7 +213,7 @@ pub(in crate::api) fn scheduled() -> Schema {
         }
     };
     let lwm2m = [
-        "Scheduled read, list or observation of devices",
+        "Scheduled read, list or end of an observation of devices",
         "Scheduled write to devices",
         "Scheduled execution on devices",
         "Scheduled creation on devices",
@@ -222,6 +222,9 @@ pub(in crate::api) fn scheduled() -> Schema {
         "Scheduled write of an object instance to devices",
         "Scheduled read of several paths of devices",
         "Scheduled write of several paths to devices",
+        "Scheduled observation of devices",
+        "Scheduled observation of several paths of devices",
+        "Scheduled end of an observation of several paths of devices",
     ];
     let coap = [
         "Scheduled CoAP request to devices",

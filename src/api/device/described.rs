@@ -129,9 +129,23 @@ fn observation() -> Schema {
                  observation, or the rest of a notification in blocks is missing. Unless the rest \
                  arrives, the service starts the observation again after the next message from \
                  the device.";
-    let request = "The `observe-start` request.";
+    let request = "The request that started it.";
     Schema::object()
-        .must("path", path(), "The observed path.")
+        .may(
+            "path",
+            path(),
+            "The observed path; absent if several are observed at once.",
+        )
+        .may(
+            "paths",
+            Schema::list(path()),
+            "The paths that are observed at once; `/` is everything.",
+        )
+        .may(
+            "attributes",
+            Schema::map(Schema::text().or_null()),
+            "The conditions of its notifications, given at its start.",
+        )
         .must("state", Schema::word::<ObservationState>(), state)
         .must("since", names::instant(), "The start of the observation.")
         .must("requestId", Schema::uuid(), request)

@@ -168,6 +168,18 @@ fn cause() -> Schema {
         )
         .must("requestId", id(), "The id of the action request.")
         .named("ActionCause");
+    let composite = Schema::object()
+        .must(
+            "type",
+            Schema::only("COMPOSITE_OBSERVATION"),
+            "A notification of several paths.",
+        )
+        .must(
+            "requestId",
+            id(),
+            "The request that started the observation.",
+        )
+        .named("CompositeObservationCause");
     let unasked = |word, text, name| {
         Schema::object()
             .must("type", Schema::only(word), text)
@@ -176,7 +188,7 @@ fn cause() -> Schema {
     let sent = unasked("SEND", "An LwM2M Send operation.", "SendCause");
     let why = "Passive reporting read the values after a registration or update.";
     let reported = unasked("PASSIVE_REPORT", why, "PassiveReportCause");
-    Schema::one_of([observation, action, sent, reported])
+    Schema::one_of([observation, composite, action, sent, reported])
 }
 
 /// Values by path.

@@ -5,7 +5,6 @@ mod plain;
 use actix_web::body::to_bytes;
 use serde_json::Value;
 
-use engine::Code;
 use engine::action::timeline::{Timeline, TimelineEvent, WaitReason};
 use engine::action::{
     Action, Addressee, Lwm2mRequest, Mode, NewAction, Operation, Outcome, Protocol, Request,
@@ -17,7 +16,7 @@ use engine::admin_log::payload::{FurtherPayloads, RejectedPayload};
 use engine::delivery::backlog::Sequence;
 use engine::device::identity::Identity;
 use engine::device::record::{
-    DeviceRecord, Observation, ObservationState, ProtocolsSeen, Registration,
+    DeviceRecord, Observation, ObservationState, ObservationTarget, ProtocolsSeen, Registration,
 };
 use engine::device::refusal::SubmitRefusal;
 use engine::device::snapshot::{CurrentExchange, PendingAction, Presence, Snapshot};
@@ -46,6 +45,7 @@ use engine::strangers::Stranger;
 use engine::supervision::Unserved;
 use engine::tags::{Tag, Tags};
 use engine::zone::{TimeOfDay, Zone};
+use engine::{Attributes, Code};
 
 use self::plain::data_event;
 use super::golden;
@@ -508,7 +508,8 @@ fn scheduled() -> Action {
 
 fn observation() -> Observation {
     Observation {
-        path: TEMPERATURE,
+        target: ObservationTarget::Path(TEMPERATURE),
+        attributes: Attributes::default(),
         token: [1, 2, 3, 4],
         action: scheduled().id,
         begun_at: NOON,

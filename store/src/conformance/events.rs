@@ -131,6 +131,10 @@ pub(super) fn of_every_kind_are_read_as_they_were_written(ground: &TestBed<'_>) 
         EventContent::Lifecycle(Lifecycle::Deregistered),
         EventContent::Lifecycle(Lifecycle::RegistrationExpired),
         EventContent::Telemetry(telemetry(Cause::Observation(path), values())),
+        EventContent::Telemetry(telemetry(
+            Cause::CompositeObservation(ActionId::from_bytes([7; 16])),
+            values(),
+        )),
         EventContent::Telemetry(telemetry(Cause::Action(action), values())),
         EventContent::Telemetry(Telemetry {
             measured_at: Some(at(-5)),

@@ -17,7 +17,8 @@ use engine::delivery::destination::{
 };
 use engine::device::log_quota::LogQuota;
 use engine::device::record::{
-    DeviceRecord, Logged, Observation, ObservationState, ProtocolsSeen, Registration,
+    DeviceRecord, Logged, Observation, ObservationState, ObservationTarget, ProtocolsSeen,
+    Registration,
 };
 use engine::effect::Effects;
 use engine::event::{DeviceInfo, Event, EventContent, Lifecycle};
@@ -147,9 +148,18 @@ pub fn record(second: i64, links: &str) -> DeviceRecord {
 
 fn observation(second: i64, state: ObservationState) -> Observation {
     Observation {
-        path: match state {
-            ObservationState::Held => Path::object(3303),
-            ObservationState::Owed => Path::resource_instance(3, 0, 6, 1),
+        target: match (state, second % 2) {
+            (_, 0) => ObservationTarget::Paths([Path::object(3303), Path::object(6)].into()),
+            (ObservationState::Held, _) => ObservationTarget::Path(Path::object(3303)),
+            (ObservationState::Owed, _) => {
+                ObservationTarget::Path(Path::resource_instance(3, 0, 6, 1))
+            }
+        },
+        attributes: match state {
+            ObservationState::Held => Attributes::default(),
+            ObservationState::Owed => {
+                Attributes::from_query("pmin=10&gt=21.5").expect("they are valid")
+            }
         },
         token: [1, 2, 3, 4],
         action: ActionId::new(moment(second, 3).uuid()),
@@ -255,7 +265,10 @@ pub fn operations() -> impl Iterator<Item = Lwm2mRequest> {
         Lwm2mRequest::Write(path, "".into()),
         Lwm2mRequest::Execute(path, None),
         Lwm2mRequest::Execute(path, Some("0='a'".into())),
-        Lwm2mRequest::ObserveStart(path),
+        Lwm2mRequest::ObserveStart(path, Attributes::default()),
+        Lwm2mRequest::ObserveStart(path, attributes.clone()),
+        Lwm2mRequest::ObserveCompositeStart([path, Path::object(6)].into()),
+        Lwm2mRequest::ObserveCompositeEnd([].into()),
         Lwm2mRequest::ObserveEnd(path),
         Lwm2mRequest::Discover(Path::object(3303)),
         new(None),

@@ -94,7 +94,7 @@ impl History {
                 let path = path_of(id).expect("a request that was answered is kept");
                 self.publish_at(path, &telemetry.values);
             }
-            Cause::Send | Cause::PassiveReport => {
+            Cause::Send | Cause::PassiveReport | Cause::CompositeObservation(_) => {
                 for (path, value) in &telemetry.values {
                     let times = self.sent.entry((*path, value.to_text().into()));
                     if telemetry.cause == Cause::Send {

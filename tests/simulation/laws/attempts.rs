@@ -177,6 +177,7 @@ pub(super) fn a_timeline_has_every_attempt(action: &Action) -> Verdict {
         | TimelineEvent::DatagramSent
         | TimelineEvent::DatagramRepeated
         | TimelineEvent::Acknowledged
+        | TimelineEvent::AttributesWritten(_)
         | TimelineEvent::Answered(_)
         | TimelineEvent::Rejected
         | TimelineEvent::GaveUp => None,

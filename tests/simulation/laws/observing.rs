@@ -128,7 +128,13 @@ pub(super) fn what_is_acknowledged_is_stored(
             .map(Vec::as_slice);
         let notifications = notifications.unwrap_or_default();
         observed.is_none_or(|observed| {
-            is_published_or_outdated(observed.path, named.sequence, notifications, who, durable)
+            is_published_or_outdated(
+                path_of(observed),
+                named.sequence,
+                notifications,
+                who,
+                durable,
+            )
         })
     };
     hold(
@@ -166,7 +172,7 @@ pub(super) fn an_observation_requested_again_was_lost(
 ) -> Verdict {
     let observations = &durable.record(who).observations;
     let is_owed = |observed: &Observation| {
-        Some(observed.path) == path && observed.state == ObservationState::Owed
+        observed.target.path() == path && observed.state == ObservationState::Owed
     };
     let is_right =
         observations.iter().any(is_owed) && observed_as(attempt.token(), observations).is_none();
@@ -184,7 +190,7 @@ pub(super) fn fetched_blocks_belong_to_a_partial_notification(
     durable: &Durable,
 ) -> Verdict {
     let mut observed = durable.record(who).observations.iter();
-    let is_observed = observed.any(|observed| Some(observed.path) == path);
+    let is_observed = observed.any(|observed| observed.target.path() == path);
     let is_right = is_observed && laws.sent_notifications.partly.contains(&who);
     hold(
         "fetched_blocks_belong_to_a_partial_notification",
@@ -233,8 +239,8 @@ pub(super) fn no_observation_ends_silently(
     let law = "no_observation_ends_silently";
     let now = &durable.record(who).observations;
     for before in done.observed_before.iter().flatten() {
-        let path = before.path;
-        let current = now.iter().find(|current| current.path == path);
+        let path = path_of(before);
+        let current = now.iter().find(|current| current.target == before.target);
         let is_explained = done.ended.contains(&path) || done.lost.contains(&path);
         hold(law, current.is_some() || is_explained, || {
             format!("{path} of device {who} is not observed any more, and nobody knows why")
@@ -246,7 +252,7 @@ pub(super) fn no_observation_ends_silently(
             format!("{path} of device {who} is observed under another token")
         })?;
     }
-    let is_still_there = |path: &&Path| now.iter().any(|current| current.path == **path);
+    let is_still_there = |path: &&Path| now.iter().any(|current| path_of(current) == **path);
     let lost_and_kept = done.lost.iter().find(is_still_there);
     hold(law, lost_and_kept.is_none(), || {
         format!("{lost_and_kept:?} of device {who} is logged as lost and is observed")
@@ -266,7 +272,7 @@ pub(super) fn observations_are_those_that_were_requested(
     let address = request.address();
     let found = observations
         .iter()
-        .find(|found| Some(found.path) == address);
+        .find(|found| found.target.path() == address);
     let is_held = found.is_some_and(|found| found.state == ObservationState::Held);
     let is_right = match request.operation() {
         Operation::ObserveStart => is_held,
@@ -280,7 +286,9 @@ pub(super) fn observations_are_those_that_were_requested(
         | Operation::WriteAttributes
         | Operation::WriteInstance
         | Operation::ReadComposite
-        | Operation::WriteComposite => true,
+        | Operation::WriteComposite
+        | Operation::ObserveCompositeStart
+        | Operation::ObserveCompositeEnd => true,
     };
     let is_done = action.status == Status::Succeeded;
     hold(
@@ -313,4 +321,9 @@ fn observed_as<'a>(token: &[u8], observations: &'a [Observation]) -> Option<&'a 
     observations
         .iter()
         .find(|observed| observed.token == *token)
+}
+
+/// The path of an observation: callers of the simulation observe one at a time.
+fn path_of(observation: &Observation) -> Path {
+    observation.target.path().expect("it is of one path")
 }

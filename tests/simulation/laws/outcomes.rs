@@ -66,7 +66,9 @@ pub(super) fn a_success_is_what_the_device_did(laws: &LawChecker, action: &Actio
         | Operation::WriteInstance
         | Operation::Discover
         | Operation::ReadComposite
-        | Operation::WriteComposite => !payloads.is_empty(),
+        | Operation::WriteComposite
+        | Operation::ObserveCompositeStart
+        | Operation::ObserveCompositeEnd => !payloads.is_empty(),
     };
     hold("a_success_is_what_the_device_did", is_true, || {
         format!(

@@ -261,7 +261,10 @@ impl World {
 
     fn observations(&self) -> Vec<(Path, ObservationState)> {
         let observations = self.disk.durable.record(0).observations.iter();
-        let state_of = |observed: &Observation| (observed.path, observed.state);
+        let state_of = |observed: &Observation| {
+            let path = observed.target.path().expect("it is of one path");
+            (path, observed.state)
+        };
         observations.map(state_of).collect()
     }
 }

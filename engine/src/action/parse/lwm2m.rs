@@ -185,7 +185,11 @@ impl Reader<'_> {
         self.refuse_unwanted(operation);
         match operation {
             Operation::Read => self.address(operation).map(Lwm2mRequest::Read),
-            Operation::ObserveStart => self.address(operation).map(Lwm2mRequest::ObserveStart),
+            Operation::ObserveStart => {
+                let path = self.address(operation);
+                let attributes = self.attributes(path, false);
+                Some(Lwm2mRequest::ObserveStart(path?, attributes?))
+            }
             Operation::ObserveEnd => self.address(operation).map(Lwm2mRequest::ObserveEnd),
             Operation::Discover => self.address(operation).map(Lwm2mRequest::Discover),
             Operation::Delete => self.address(operation).map(Lwm2mRequest::Delete),
@@ -206,6 +210,12 @@ impl Reader<'_> {
             }
             Operation::ReadComposite => self.addresses().map(Lwm2mRequest::ReadComposite),
             Operation::WriteComposite => self.values(None, true).map(Lwm2mRequest::WriteComposite),
+            Operation::ObserveCompositeStart => {
+                self.addresses().map(Lwm2mRequest::ObserveCompositeStart)
+            }
+            Operation::ObserveCompositeEnd => {
+                self.addresses().map(Lwm2mRequest::ObserveCompositeEnd)
+            }
         }
     }
 
@@ -237,7 +247,7 @@ impl Reader<'_> {
                 Lwm2mField::Address,
             ),
             (
-                operation == Operation::ReadComposite,
+                has_addresses(operation),
                 is_given(&self.draft.addresses),
                 Lwm2mField::Addresses(None),
             ),
@@ -247,7 +257,7 @@ impl Reader<'_> {
                 Lwm2mField::Data(None),
             ),
             (
-                operation == Operation::WriteAttributes,
+                [Operation::WriteAttributes, Operation::ObserveStart].contains(&operation),
                 is_given(&self.draft.attributes),
                 Lwm2mField::Attributes(None),
             ),
@@ -478,8 +488,15 @@ fn has_address(operation: Operation) -> bool {
         | Operation::Delete
         | Operation::WriteAttributes
         | Operation::WriteInstance => true,
-        Operation::ReadComposite | Operation::WriteComposite => false,
+        Operation::ReadComposite
+        | Operation::WriteComposite
+        | Operation::ObserveCompositeStart
+        | Operation::ObserveCompositeEnd => false,
     }
+}
+
+fn has_addresses(operation: Operation) -> bool {
+    !has_address(operation) && !has_data(operation)
 }
 
 fn has_data(operation: Operation) -> bool {
@@ -495,7 +512,9 @@ fn has_data(operation: Operation) -> bool {
         | Operation::Discover
         | Operation::Delete
         | Operation::WriteAttributes
-        | Operation::ReadComposite => false,
+        | Operation::ReadComposite
+        | Operation::ObserveCompositeStart
+        | Operation::ObserveCompositeEnd => false,
     }
 }
 
@@ -507,7 +526,9 @@ fn addressed(operation: Operation, path: Path) -> Result<Path, Lwm2mFault> {
         | Operation::Discover
         | Operation::WriteAttributes
         | Operation::ReadComposite
-        | Operation::WriteComposite => return Ok(path),
+        | Operation::WriteComposite
+        | Operation::ObserveCompositeStart
+        | Operation::ObserveCompositeEnd => return Ok(path),
         Operation::Write => (path.to_resource().is_some(), AddressKind::Resource),
         Operation::Execute if path.is_resource_instance() => (false, AddressKind::WholeResource),
         Operation::Execute => (path.is_resource(), AddressKind::Resource),
@@ -546,7 +567,10 @@ mod tests {
             let path = Path::parse(address).unwrap();
             let parse = |operation| Lwm2mRequest::parse(operation, address, None);
             assert_eq!(parse(Read), Ok(Lwm2mRequest::Read(path)));
-            assert_eq!(parse(ObserveStart), Ok(Lwm2mRequest::ObserveStart(path)));
+            assert_eq!(
+                parse(ObserveStart),
+                Ok(Lwm2mRequest::ObserveStart(path, Attributes::default()))
+            );
             assert_eq!(parse(ObserveEnd), Ok(Lwm2mRequest::ObserveEnd(path)));
             assert_eq!(parse(Operation::Discover), Ok(Lwm2mRequest::Discover(path)));
         }

@@ -12,7 +12,7 @@ use crate::action::timeline::TimelineEvent;
 use crate::action::{Action, Lwm2mRequest, Outcome, Protocol, Request, Status};
 use crate::datagram::Datagram;
 use crate::device::exchange::{EndedExchange, ExchangeRequest, ExchangeTarget};
-use crate::device::formats::Refused;
+use crate::device::formats::AttemptState;
 use crate::device::queue::{self, ActionFailure, Unsendable};
 use crate::device::request::{self, AnsweredAction, OutgoingRequest};
 use crate::diagnostic;
@@ -221,7 +221,10 @@ impl Step<'_> {
     fn answered(&mut self, answer: &Message) {
         let code = answer.code;
         if code.is_success() {
-            return self.succeeded(answer);
+            return match self.begin_observing(code) {
+                true => {}
+                false => self.succeeded(answer),
+            };
         }
         let error = (code, diagnostic::text_of(answer));
         let in_flight = self.exchange.action();
@@ -229,7 +232,12 @@ impl Step<'_> {
         if self.try_otherwise(code) {
             return;
         }
-        let outcome = request::refusal_in(answer, self.action_in_flight());
+        let mut outcome = request::refusal_in(answer, self.action_in_flight());
+        if self.is_before_observing()
+            && let Some(why) = &mut outcome.error
+        {
+            *why = format!("the attributes were not written: {why}").into();
+        }
         match code {
             // The device cannot take the request now.
             Code::REQUEST_ENTITY_INCOMPLETE
@@ -241,6 +249,36 @@ impl Step<'_> {
             }
             _ => self.refused(code, outcome),
         }
+    }
+
+    /// Whether the message in flight writes the attributes of an observation that begins: before
+    /// LwM2M 1.2 an Observe cannot have them.
+    fn is_before_observing(&self) -> bool {
+        self.exchange.is_put()
+            && match self.exchange.target() {
+                Some(ExchangeTarget::Observation(_)) => true,
+                Some(ExchangeTarget::Action(id)) => {
+                    let action = self.queue.find(id);
+                    action.is_some_and(|action| queue::observation_of(action).is_some())
+                }
+                Some(ExchangeTarget::Report(_) | ExchangeTarget::Notification(_)) | None => false,
+            }
+    }
+
+    /// Requests the observation, once its attributes were written. Returns whether it did.
+    fn begin_observing(&mut self, code: Code) -> bool {
+        if !self.is_before_observing() {
+            return false;
+        }
+        let outgoing = self.exchange.note_attributes_written();
+        let message = outgoing.and_then(|outgoing| self.message_otherwise(&outgoing));
+        let (Some(outgoing), Some(message)) = (outgoing, message) else {
+            return false;
+        };
+        self.note(TimelineEvent::AttributesWritten(code));
+        self.note(TimelineEvent::DatagramSent);
+        self.exchange.begin(&mut self.cx, outgoing, message);
+        true
     }
 
     /// Continues in another way if the device refuses this one: such a refusal does not end the
@@ -275,18 +313,17 @@ impl Step<'_> {
 
     /// The same request, without what was refused in this attempt.
     fn message_otherwise(&mut self, outgoing: &ExchangeRequest) -> Option<Message> {
-        let refused = outgoing.refused;
+        let state = outgoing.state;
         match outgoing.target {
-            ExchangeTarget::Action(id) => match self.outgoing_request_of(id, refused)? {
+            ExchangeTarget::Action(id) => match self.outgoing_request_of(id, state)? {
                 Ok(OutgoingRequest::Message(message)) => Some(message),
                 Ok(OutgoingRequest::Bytes(_)) | Err(_) => None,
             },
-            ExchangeTarget::Observation(path) => {
-                self.observations
-                    .observe_again(&mut self.cx, path, refused.formats)
+            ExchangeTarget::Observation(key) => {
+                self.observations.observe_again(&mut self.cx, key, state)
             }
             ExchangeTarget::Report(part) => {
-                let read = (part, refused.formats);
+                let read = (part, state.refused.formats);
                 let observations = &self.observations;
                 self.passive.message_of(&mut self.cx, observations, read)
             }
@@ -299,11 +336,11 @@ impl Step<'_> {
     pub(super) fn outgoing_request_of(
         &mut self,
         id: ActionId,
-        refused: Refused,
+        state: AttemptState,
     ) -> Option<Result<OutgoingRequest, Unsendable>> {
         let mut outbound = self.request_context();
         let action = outbound.queue.find(id)?;
-        Some(outbound.outgoing_request_of(action, refused))
+        Some(outbound.outgoing_request_of(action, state))
     }
 
     fn succeeded(&mut self, answer: &Message) {
@@ -335,9 +372,9 @@ impl Step<'_> {
                     Err(why) => self.fail(action, request::refusal(answer.code, &why)),
                 }
             }
-            ExchangeTarget::Observation(path) => {
+            ExchangeTarget::Observation(key) => {
                 let answered = (token, answer);
-                self.observations.observed_again(cx, ingest, path, answered);
+                self.observations.observed_again(cx, ingest, key, answered);
             }
             ExchangeTarget::Report(part) => self.passive.answered(cx, ingest, (part, answer)),
             ExchangeTarget::Notification(token) => self.take_assembled(token, answer),
@@ -349,14 +386,12 @@ impl Step<'_> {
         if self.observations.is_superseded(token) {
             return self.observations.drop_superseded(&mut self.cx);
         }
-        let Some(path) = self.observations.end_continued() else {
+        let Some(key) = self.observations.end_continued() else {
             return;
         };
         self.note_uplink(Protocol::Lwm2m);
         let (cx, ingest) = (&mut self.cx, &mut self.ingest);
-        let outcome = self
-            .observations
-            .take_assembled(cx, ingest, (path, message));
+        let outcome = self.observations.take_assembled(cx, ingest, (key, message));
         self.cx.note(StepEventKind::Notified(outcome));
     }
 
@@ -370,6 +405,7 @@ impl Step<'_> {
 
     /// Ends the attempt in flight with an answer that repeating the request would not change.
     fn refused(&mut self, code: Code, outcome: Outcome) {
+        let is_before_observing = self.is_before_observing();
         let Some(ended) = self.end_exchange() else {
             return;
         };
@@ -381,12 +417,12 @@ impl Step<'_> {
                     return;
                 };
                 // If it refuses to begin or to end an observation, it does not hold one.
-                if let Some((_, path)) = queue::observation_of(&action) {
-                    self.observations.ended(cx, path);
+                if !is_before_observing && let Some((_, target)) = queue::observation_of(&action) {
+                    self.observations.ended(cx, &target);
                 }
                 self.fail(action, outcome);
             }
-            ExchangeTarget::Observation(path) => self.observations.lose(cx, path, &why),
+            ExchangeTarget::Observation(key) => self.observations.lose(cx, key, &why),
             ExchangeTarget::Report(part) => self.passive.refused(cx, part, (code, &why)),
             ExchangeTarget::Notification(_) => self.observations.missed(cx, ingest, &why),
         }

@@ -141,9 +141,9 @@ impl Step<'_> {
         let message = &datagram.message;
         // A device that deregistered has forgotten its observations, so a late notification is
         // rejected too.
-        let observed = self.observations.path_observed_as(message.token);
+        let observed = self.observations.key_observed_as(message.token);
         let is_registered = self.cx.registration.is_registered();
-        let Some(path) = observed.filter(|_| is_registered) else {
+        let Some(key) = observed.filter(|_| is_registered) else {
             // A confirmable notification is repeated, and its path may be observed by then. If the
             // exchange in flight goes to this peer, the message may be for another device.
             let is_ambiguous = self.exchange.is_to_other_peer(&self.cx, datagram.peer);
@@ -153,7 +153,7 @@ impl Step<'_> {
             return UplinkKind::Unsolicited;
         };
         let (cx, ingest) = (&mut self.cx, &mut self.ingest);
-        match self.observations.judge(cx, ingest, (path, datagram)) {
+        match self.observations.judge(cx, ingest, (key, datagram)) {
             NotificationKind::Unsupported => {
                 self.cx
                     .note(StepEventKind::Notified(NotificationOutcome::Unusable));
@@ -172,7 +172,7 @@ impl Step<'_> {
             NotificationKind::Whole => {
                 self.note_uplink(Protocol::Lwm2m);
                 let (cx, ingest) = (&mut self.cx, &mut self.ingest);
-                let outcome = self.observations.take(cx, ingest, (path, message));
+                let outcome = self.observations.take(cx, ingest, (key, message));
                 self.cx.note(StepEventKind::Notified(outcome));
                 self.save_stale_record();
                 self.messages.acknowledge(&mut self.cx, datagram);

@@ -117,6 +117,14 @@ impl Resources {
         Ok(attributes)
     }
 
+    /// The attributes that apply to a path: its own, and those of what it is in.
+    pub(in crate::device) fn attributes_of(&self, path: Path) -> BTreeMap<AttributeName, f64> {
+        let above = self.attributes.iter().filter(|(at, _)| at.contains(path));
+        let all = above.flat_map(|(_, attributes)| attributes);
+        all.filter_map(|(name, value)| Some((*name, value.parse().ok()?)))
+            .collect()
+    }
+
     /// Replaces the values of an instance: those that the server may write and does not are gone.
     pub(super) fn replace_instance(
         &mut self,

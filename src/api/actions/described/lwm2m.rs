@@ -34,7 +34,7 @@ pub(in crate::api) fn create() -> Described {
 pub(in crate::api) fn create_many() -> Described {
     // Client generators name types after these titles, so each title is unique.
     let titles = [
-        "Read, discover or observe on several devices",
+        "Read, discover or end an observation on several devices",
         "Write to several devices",
         "Execute on several devices",
         "Create an object instance on several devices",
@@ -43,18 +43,21 @@ pub(in crate::api) fn create_many() -> Described {
         "Write an object instance of several devices",
         "Read several paths of several devices",
         "Write several paths of several devices",
+        "Observe on several devices",
+        "Observe several paths of several devices",
+        "End the observation of several paths of several devices",
     ];
     let body = one_of_many(cases().into_iter().zip(titles), "Lwm2mActions");
     let summary = "Create an LwM2M request for several devices";
     super::create_many("createLwm2mActions", summary, body)
 }
 
-fn cases() -> [Schema; 9] {
+fn cases() -> [Schema; 12] {
     kinds().map(later)
 }
 
-const TITLES: [&str; 9] = [
-    "Read, discover or observe",
+const TITLES: [&str; 12] = [
+    "Read, discover or end an observation",
     "Write",
     "Execute",
     "Create an object instance",
@@ -63,21 +66,23 @@ const TITLES: [&str; 9] = [
     "Write an object instance",
     "Read several paths",
     "Write several paths",
+    "Observe",
+    "Observe several paths",
+    "End the observation of several paths",
 ];
 
 /// The kinds of requests, without the devices and the time.
-pub(super) fn kinds() -> [Schema; 9] {
+pub(super) fn kinds() -> [Schema; 12] {
     let look = Schema::one_of_words(vec![
         Operation::Read.word(),
         Operation::Discover.word(),
-        Operation::ObserveStart.word(),
         Operation::ObserveEnd.word(),
     ]);
     let read = Schema::closed()
         .must(
             "action",
             look,
-            "Read a value, list what is at and below a path, start an observation, or end it.",
+            "Read a value, list what is at and below a path, or end an observation.",
         )
         .must("resourceAddress", anything(), ANY_ADDRESS);
     let value = "The value as a string of at most {{action_data_bytes_max}} bytes in UTF-8: \
@@ -134,17 +139,19 @@ pub(super) fn kinds() -> [Schema; 9] {
         Schema::truth().default(false),
         "`true`: the values replace those of the instance. `false`: its other resources stay.",
     );
-    let paths = Schema::list(anything_or_root())
-        .many(1..=REQUEST_PATHS_MAX as u64)
-        .unique()
-        .example(vec!["/3303/0/5700", "/3/0"]);
+    let paths = || {
+        Schema::list(anything_or_root())
+            .many(1..=REQUEST_PATHS_MAX as u64)
+            .unique()
+            .example(vec!["/3303/0/5700", "/3/0"])
+    };
     let read_composite = of(
         Operation::ReadComposite,
         "Read several paths at once (LwM2M 1.1).",
     )
     .must(
         "resourceAddresses",
-        paths,
+        paths(),
         "The paths; `/` alone is everything that the device has. The result has the values of \
              those that exist.",
     );
@@ -157,6 +164,28 @@ pub(super) fn kinds() -> [Schema; 9] {
         values().of_names(resource_or_instance(), REQUEST_PATHS_MAX as u64),
         "The value of each path of a resource or a resource instance.",
     );
+    let observe = of(Operation::ObserveStart, "Start an observation.")
+        .must("resourceAddress", anything(), ANY_ADDRESS)
+        .may(
+            "attributes",
+            attributes(),
+            "The conditions of its notifications (LwM2M Core 1.2 section 7.3). They are in the \
+             Observe of a device of LwM2M 1.2; before, a Write-Attributes of their own precedes \
+             it, and the timeline shows `ATTRIBUTES_WRITTEN`.",
+        );
+    let several = "The paths; `/` alone is everything that the device has.";
+    let start = Operation::ObserveCompositeStart;
+    let observe_composite = of(start, "Observe several paths at once (LwM2M 1.1).").must(
+        "resourceAddresses",
+        paths(),
+        several,
+    );
+    let end = Operation::ObserveCompositeEnd;
+    let end_composite = of(end, "End the observation of exactly these paths.").must(
+        "resourceAddresses",
+        paths(),
+        several,
+    );
     [
         read,
         write,
@@ -167,6 +196,9 @@ pub(super) fn kinds() -> [Schema; 9] {
         write_instance,
         read_composite,
         write_composite,
+        observe,
+        observe_composite,
+        end_composite,
     ]
     .map(when)
     .map(as_often)

@@ -247,31 +247,32 @@ fn operation_record(request: &Lwm2mRequest) -> RequestV1<'_> {
     let path = request.address().map(|path| path.to_string());
     let values = request.values();
     let values = values.map(|values| values.iter().map(record_of_value).collect());
-    let (attributes, paths, replaces) = match request {
-        Lwm2mRequest::WriteAttributes(_, attributes) => (Some(attributes.query()), None, None),
-        Lwm2mRequest::ReadComposite(paths) => {
-            let paths = paths.iter().map(|path| path.to_bytes().to_vec().into());
-            (None, Some(paths.collect()), None)
-        }
-        Lwm2mRequest::WriteInstance(write) => {
-            (None, None, Some(write.method == WriteMethod::Replace))
-        }
+    let paths = request.paths().map(|paths| {
+        let paths = paths.iter().map(|path| path.to_bytes().to_vec().into());
+        paths.collect()
+    });
+    let replaces = match request {
+        Lwm2mRequest::WriteInstance(write) => Some(write.method == WriteMethod::Replace),
         Lwm2mRequest::Read(_)
         | Lwm2mRequest::Write(..)
         | Lwm2mRequest::Execute(..)
-        | Lwm2mRequest::ObserveStart(_)
+        | Lwm2mRequest::ObserveStart(..)
         | Lwm2mRequest::ObserveEnd(_)
         | Lwm2mRequest::Discover(_)
         | Lwm2mRequest::Create(_)
         | Lwm2mRequest::Delete(_)
-        | Lwm2mRequest::WriteComposite(_) => (None, None, None),
+        | Lwm2mRequest::WriteAttributes(..)
+        | Lwm2mRequest::ReadComposite(_)
+        | Lwm2mRequest::WriteComposite(_)
+        | Lwm2mRequest::ObserveCompositeStart(_)
+        | Lwm2mRequest::ObserveCompositeEnd(_) => None,
     };
     RequestV1::Lwm2m {
         operation: code::of_operation(request.operation()),
         path: path.unwrap_or_default(),
         data: request.data(),
         values,
-        attributes,
+        attributes: request.attributes().map(Attributes::query),
         paths,
         replaces,
     }
@@ -307,7 +308,7 @@ fn read_operation(record: RequestV1<'_>) -> Result<Lwm2mRequest, Unreadable> {
         Operation::Read => Lwm2mRequest::Read(path()?),
         Operation::Write => Lwm2mRequest::Write(path()?, data.unwrap_or_default().into()),
         Operation::Execute => Lwm2mRequest::Execute(path()?, data.map(Into::into)),
-        Operation::ObserveStart => Lwm2mRequest::ObserveStart(path()?),
+        Operation::ObserveStart => Lwm2mRequest::ObserveStart(path()?, attributes()?),
         Operation::ObserveEnd => Lwm2mRequest::ObserveEnd(path()?),
         Operation::Discover => Lwm2mRequest::Discover(path()?),
         Operation::Create => Lwm2mRequest::Create(NewInstance {
@@ -327,6 +328,8 @@ fn read_operation(record: RequestV1<'_>) -> Result<Lwm2mRequest, Unreadable> {
         }),
         Operation::ReadComposite => Lwm2mRequest::ReadComposite(read_paths(paths)?),
         Operation::WriteComposite => Lwm2mRequest::WriteComposite(values()?),
+        Operation::ObserveCompositeStart => Lwm2mRequest::ObserveCompositeStart(read_paths(paths)?),
+        Operation::ObserveCompositeEnd => Lwm2mRequest::ObserveCompositeEnd(read_paths(paths)?),
     })
 }
 

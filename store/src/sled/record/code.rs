@@ -57,6 +57,8 @@ codes!(of_operation, operation, Operation {
     WriteInstance = 10,
     ReadComposite = 11,
     WriteComposite = 12,
+    ObserveCompositeStart = 13,
+    ObserveCompositeEnd = 14,
 });
 codes!(of_method, method, Method { Get = 1, Post = 2, Put = 3, Delete = 4, Patch = 5 });
 codes!(of_content_form, content_form, ContentEncoding { String = 1, Base64 = 2 });

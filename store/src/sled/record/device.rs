@@ -3,14 +3,15 @@
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 
-use engine::Path;
 use engine::device::log_quota::LogQuota;
 use engine::device::record::{
-    DeviceRecord, Logged, OBSERVATION_TOKEN_BYTES, Observation, ProtocolsSeen, Registration,
+    DeviceRecord, Logged, OBSERVATION_TOKEN_BYTES, Observation, ObservationTarget, ProtocolsSeen,
+    Registration,
 };
 use engine::ids::ActionId;
 use engine::moment::Timestamp;
 use engine::peer::Peer;
+use engine::{Attributes, Path};
 use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 
@@ -63,6 +64,12 @@ struct ObservationV1 {
     begun_at_ms: i64,
     #[n(4)]
     state: u8,
+    /// Absent without attributes.
+    #[n(5)]
+    attributes: Option<String>,
+    /// The paths of a composite observation; absent for one of a path, which is in `path`.
+    #[n(6)]
+    paths: Option<Vec<ByteVec>>,
 }
 
 #[derive(Decode, Encode)]
@@ -233,7 +240,15 @@ fn read_heard_over(ever: Option<u8>, last: Option<u8>) -> Result<ProtocolsSeen, 
 
 fn observation_record(observation: &Observation) -> ObservationV1 {
     ObservationV1 {
-        path: observation.path.to_bytes().to_vec().into(),
+        path: observation
+            .target
+            .path()
+            .map_or(Vec::new().into(), bytes_of),
+        attributes: (!observation.attributes.is_empty()).then(|| observation.attributes.query()),
+        paths: match &observation.target {
+            ObservationTarget::Path(_) => None,
+            ObservationTarget::Paths(paths) => Some(paths.iter().copied().map(bytes_of).collect()),
+        },
         token: ByteArray::from(observation.token),
         action: ByteArray::from(*observation.action.as_bytes()),
         begun_at_ms: observation.begun_at.as_ms(),
@@ -241,9 +256,26 @@ fn observation_record(observation: &Observation) -> ObservationV1 {
     }
 }
 
+fn bytes_of(path: Path) -> ByteVec {
+    path.to_bytes().to_vec().into()
+}
+
+fn read_path(bytes: &ByteVec) -> Result<Path, Unreadable> {
+    Path::from_bytes(bytes).ok_or(Unreadable::Damaged("no observed path"))
+}
+
 fn read_observation(record: ObservationV1) -> Result<Observation, Unreadable> {
+    let attributes = record.attributes.as_deref().unwrap_or_default();
+    let paths = record
+        .paths
+        .map(|paths| paths.iter().map(read_path).collect());
     Ok(Observation {
-        path: Path::from_bytes(&record.path).ok_or(Unreadable::Damaged("no observed path"))?,
+        target: match paths.transpose()? {
+            Some(paths) => ObservationTarget::Paths(paths),
+            None => ObservationTarget::Path(read_path(&record.path)?),
+        },
+        attributes: Attributes::from_query(attributes)
+            .map_err(|_| Unreadable::Damaged("no attributes"))?,
         token: record.token.into(),
         action: ActionId::from_bytes(record.action.into()),
         begun_at: Timestamp::from_ms(record.begun_at_ms),

@@ -140,6 +140,8 @@ enum CauseV1 {
     Send,
     #[n(3)]
     PassiveReport,
+    #[n(4)]
+    CompositeObservation(#[n(0)] ByteArray<16>),
 }
 
 #[derive(Decode, Encode)]
@@ -350,6 +352,9 @@ fn telemetry_record(telemetry: &Telemetry) -> TelemetryV1 {
         source: code::of_protocol(telemetry.source),
         cause: match telemetry.cause {
             Cause::Observation(path) => CauseV1::Observation(path.to_bytes().to_vec().into()),
+            Cause::CompositeObservation(id) => {
+                CauseV1::CompositeObservation(ByteArray::from(*id.as_bytes()))
+            }
             Cause::Action(id) => CauseV1::Action(ByteArray::from(*id.as_bytes())),
             Cause::Send => CauseV1::Send,
             Cause::PassiveReport => CauseV1::PassiveReport,
@@ -366,6 +371,9 @@ fn read_telemetry(record: TelemetryV1) -> Result<Telemetry, Unreadable> {
             CauseV1::Observation(path) => Cause::Observation(
                 Path::from_bytes(&path).ok_or(Unreadable::Damaged("no observed path"))?,
             ),
+            CauseV1::CompositeObservation(id) => {
+                Cause::CompositeObservation(ActionId::from_bytes(id.into()))
+            }
             CauseV1::Action(id) => Cause::Action(ActionId::from_bytes(id.into())),
             CauseV1::Send => Cause::Send,
             CauseV1::PassiveReport => Cause::PassiveReport,

@@ -44,6 +44,7 @@ impl TimelineEntryV1 {
             TimelineEvent::Answered(code) => (5, Some(code.as_byte())),
             TimelineEvent::Rejected => (6, None),
             TimelineEvent::GaveUp => (7, None),
+            TimelineEvent::AttributesWritten(code) => (9, Some(code.as_byte())),
             TimelineEvent::Waiting(why) => (8, Some(code::of_wait_reason(why))),
         };
         Self {
@@ -63,6 +64,7 @@ impl TimelineEntryV1 {
             (5, Some(code)) => TimelineEvent::Answered(Code::from_byte(code)),
             (6, None) => TimelineEvent::Rejected,
             (7, None) => TimelineEvent::GaveUp,
+            (9, Some(code)) => TimelineEvent::AttributesWritten(Code::from_byte(code)),
             (8, Some(why)) => TimelineEvent::Waiting(code::wait_reason(why)?),
             _ => return Err(Unreadable::Damaged("an unknown kind of happening")),
         };

@@ -10,6 +10,7 @@ use protocol::lwm2m::value::Value;
 use super::requests::request;
 use super::{DeviceFixture, HOME};
 use crate::action::{NewAction, Operation};
+use crate::device::record::Observation;
 
 use super::rendering::Lines;
 
@@ -66,9 +67,9 @@ impl DeviceFixture {
     }
 
     pub(in crate::device::tests) fn token_observing(&self, path: &str) -> Token {
-        let path = path.parse().unwrap();
         let observations = self.snapshot().observations;
-        let found = observations.iter().find(|observed| observed.path == path);
+        let is_it = |observed: &&Observation| observed.target.to_string() == path;
+        let found = observations.iter().find(is_it);
         Token::new(&found.expect("it is observed").token).unwrap()
     }
 
@@ -80,7 +81,7 @@ impl DeviceFixture {
     /// The observations of the device, oldest first.
     pub(in crate::device::tests) fn observations(&self) -> Vec<String> {
         let observations = self.snapshot().observations;
-        let line = |o: &crate::device::record::Observation| format!("{} {:?}", o.path, o.state);
+        let line = |o: &Observation| format!("{} {:?}", o.target, o.state);
         observations.iter().map(line).collect()
     }
 }

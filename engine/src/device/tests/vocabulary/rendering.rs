@@ -123,7 +123,7 @@ impl Names {
             }
         };
         for observation in &record.observations {
-            line.push_str(&format!(", {} {:?}", observation.path, observation.state));
+            line.push_str(&format!(", {} {:?}", observation.target, observation.state));
         }
         match record.unknown_object {
             Logged::Yes => line.push_str(", an unknown object logged"),
@@ -159,6 +159,9 @@ impl Names {
             .collect();
         let cause = match telemetry.cause {
             Cause::Observation(path) => format!("observed {path}"),
+            Cause::CompositeObservation(id) => {
+                format!("observed since {}", self.action(&id.to_string()))
+            }
             Cause::Action(id) => self.action(&id.to_string()),
             Cause::Send => "sent".to_owned(),
             Cause::PassiveReport => "reported".to_owned(),
