@@ -1,0 +1,293 @@
+//! What does a session weigh, and what do a handshake and a record cost?
+//!
+//! The weight is the resident memory of a process with a million sessions, each made by a
+//! handshake; `SESSIONS` takes another number. The cost of a handshake is the server's share.
+
+use std::hint::black_box;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use dtls::{
+    AssociationId, CipherSuite, ClientConfig, Config, Effect, Effects, Endpoint, Moment,
+    Resumption, TicketKey, Timestamp,
+};
+
+const KEY: &[u8] = &[7; 16];
+/// A registration update of a device, without DTLS.
+const CONTENT: [u8; 62] = [0x42; 62];
+
+criterion_group!(costs, handshakes, records, floods);
+criterion_main!(weights, costs);
+
+fn weights() {
+    let sessions =
+        env::var("SESSIONS").map_or(1_000_000, |number| number.parse().expect("a number"));
+    let mut pair = Pair::new();
+    let before = resident_bytes();
+    for number in 0..sessions {
+        let identity = format!("urn:imei:{number:015}");
+        let client = ClientConfig {
+            cipher_suites: vec![CipherSuite::PskAes128Ccm8],
+            ..ClientConfig::with_psk(identity.as_bytes(), KEY)
+        };
+        let (id, _) = pair.connect(client);
+        pair.client
+            .send(id, &CONTENT, &mut pair.from_client)
+            .expect("a session");
+        pair.serve();
+        pair.client.forget(id);
+        pair.from_server.clear();
+    }
+    assert_eq!(pair.server.association_count(), sessions);
+    let bytes = resident_bytes() - before;
+    println!(
+        "{sessions} idle sessions with pre-shared keys and Connection IDs: {} B each",
+        bytes / sessions
+    );
+}
+
+/// The server's part of a handshake.
+fn handshakes(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("handshake at the server");
+    for suite in CipherSuite::ALL.into_iter().filter(CipherSuite::has_psk) {
+        let client = ClientConfig {
+            cipher_suites: vec![suite],
+            ..ClientConfig::with_psk(b"meter-1", KEY)
+        };
+        group.bench_function(format!("{suite:?}"), |bencher| {
+            bencher.iter_custom(|count| time_of_server(count, &client));
+        });
+    }
+    let mut pair = Pair::new();
+    let first = ClientConfig::with_psk(b"meter-1", KEY);
+    let (_, resumption) = pair.connect(first.clone());
+    let resumed = ClientConfig {
+        resumption,
+        ..first
+    };
+    group.bench_function("resumed by a ticket", |bencher| {
+        bencher.iter_custom(|count| time_of_server(count, &resumed));
+    });
+    group.finish();
+}
+
+fn time_of_server(count: u64, client: &ClientConfig) -> Duration {
+    let mut pair = Pair::new();
+    for _ in 0..count {
+        let (id, _) = pair.connect(client.clone());
+        pair.client.forget(id);
+    }
+    pair.in_server
+}
+
+fn records(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("record");
+    for suite in [
+        CipherSuite::PskAes128Ccm8,
+        CipherSuite::PskAes128Ccm,
+        CipherSuite::PskAes128Gcm,
+    ] {
+        let mut pair = Pair::new();
+        let client = ClientConfig {
+            cipher_suites: vec![suite],
+            ..ClientConfig::with_psk(b"meter-1", KEY)
+        };
+        let (id, _) = pair.connect(client);
+        let server_id = pair.server_id.expect("a session");
+        group.bench_function(format!("{suite:?} received"), |bencher| {
+            bencher.iter_custom(|count| {
+                let mut spent = Duration::ZERO;
+                for _ in 0..count {
+                    pair.client
+                        .send(id, &CONTENT, &mut pair.from_client)
+                        .expect("a session");
+                    let begun = pair.in_server;
+                    pair.serve();
+                    spent += pair.in_server - begun;
+                    pair.from_server.clear();
+                }
+                spent
+            });
+        });
+        group.bench_function(format!("{suite:?} sent"), |bencher| {
+            let mut out = Effects::new();
+            bencher.iter(|| {
+                out.clear();
+                let sent = pair.server.send(server_id, black_box(&CONTENT), &mut out);
+                sent.expect("a session");
+            });
+        });
+    }
+    group.finish();
+}
+
+/// A hello without a cookie, of an address that may be spoofed.
+fn floods(criterion: &mut Criterion) {
+    let mut pair = Pair::new();
+    let mut entropy = |bytes: &mut [u8]| bytes.fill(7);
+    let mut moment = Moment {
+        now: Timestamp::from_ms(0),
+        entropy: &mut entropy,
+    };
+    let client = ClientConfig::with_psk(b"meter-1", KEY);
+    let connected = pair
+        .client
+        .connect(&mut moment, server(), client, &mut pair.from_client);
+    connected.expect("room");
+    let hello = datagrams(&pair.from_client).remove(0);
+    let mut out = Effects::new();
+    criterion.bench_function("hello without a cookie", |bencher| {
+        bencher.iter(|| {
+            out.clear();
+            pair.server
+                .handle_datagram(&mut moment, client_address(), &hello, &mut out);
+        });
+    });
+    assert_eq!(pair.server.association_count(), 0);
+}
+
+/// A server and a client that hand each other their datagrams.
+struct Pair {
+    server: Endpoint,
+    client: Endpoint,
+    from_server: Effects,
+    from_client: Effects,
+    server_id: Option<AssociationId>,
+    resumption: Option<Resumption>,
+    /// The time that the server took.
+    in_server: Duration,
+    state: u64,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let config = Config {
+            connection_id_prefix: (*b"s").into(),
+            ticket_keys: vec![TicketKey::from_bytes([3; 32])],
+            ..Config::new([1; 32])
+        };
+        Self {
+            server: Endpoint::new(Arc::new(config)),
+            client: Endpoint::new(Arc::new(Config::new([2; 32]))),
+            from_server: Effects::new(),
+            from_client: Effects::new(),
+            server_id: None,
+            resumption: None,
+            in_server: Duration::ZERO,
+            state: 1,
+        }
+    }
+
+    fn connect(&mut self, config: ClientConfig) -> (AssociationId, Option<Resumption>) {
+        self.server_id = None;
+        let state = &mut self.state;
+        let mut entropy = |bytes: &mut [u8]| fill(state, bytes);
+        let mut moment = moment(&mut entropy);
+        let connected = self
+            .client
+            .connect(&mut moment, server(), config, &mut self.from_client);
+        let id = connected.expect("room");
+        while !self.from_client.is_empty() {
+            self.serve();
+            self.respond();
+        }
+        assert!(self.server_id.is_some(), "a session");
+        (id, self.resumption.take())
+    }
+
+    fn serve(&mut self) {
+        let state = &mut self.state;
+        let mut entropy = |bytes: &mut [u8]| fill(state, bytes);
+        let mut moment = moment(&mut entropy);
+        let begun = Instant::now();
+        for effect in self.from_client.iter() {
+            if let Effect::Send { datagram, .. } = effect {
+                let (from, out) = (client_address(), &mut self.from_server);
+                self.server
+                    .handle_datagram(&mut moment, from, datagram, out);
+            }
+        }
+        let mut look_up = None;
+        for effect in self.from_server.iter() {
+            if let Effect::LookUpPsk { association, .. } = effect {
+                look_up = Some(association);
+            }
+        }
+        if let Some(id) = look_up {
+            self.server
+                .provide_psk(&mut moment, id, &[KEY], &mut self.from_server);
+        }
+        self.in_server += begun.elapsed();
+        for effect in self.from_server.iter() {
+            if let Effect::Established { association, .. } = effect {
+                self.server_id = Some(association);
+            }
+        }
+        self.from_client.clear();
+    }
+
+    fn respond(&mut self) {
+        let state = &mut self.state;
+        let mut entropy = |bytes: &mut [u8]| fill(state, bytes);
+        let mut moment = moment(&mut entropy);
+        for effect in self.from_server.iter() {
+            if let Effect::Send { datagram, .. } = effect {
+                self.client
+                    .handle_datagram(&mut moment, server(), datagram, &mut self.from_client);
+            }
+        }
+        for effect in self.from_client.iter() {
+            if let Effect::Established { resumption, .. } = effect {
+                self.resumption = resumption.cloned();
+            }
+        }
+        self.from_server.clear();
+        if datagrams(&self.from_client).is_empty() {
+            self.from_client.clear();
+        }
+    }
+}
+
+fn moment<'e>(entropy: &'e mut dyn dtls::Entropy) -> Moment<'e> {
+    Moment {
+        now: Timestamp::from_ms(1_800_000_000_000),
+        entropy,
+    }
+}
+
+fn datagrams(effects: &Effects) -> Vec<Vec<u8>> {
+    let mut datagrams = Vec::new();
+    for effect in effects.iter() {
+        if let Effect::Send { datagram, .. } = effect {
+            datagrams.push(datagram.to_vec());
+        }
+    }
+    datagrams
+}
+
+/// SplitMix64: the cost of the operating system's entropy is not the crate's.
+fn fill(state: &mut u64, bytes: &mut [u8]) {
+    for chunk in bytes.chunks_mut(8) {
+        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        chunk.copy_from_slice(&(mixed ^ (mixed >> 31)).to_be_bytes()[..chunk.len()]);
+    }
+}
+
+fn server() -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, 1], 5_684))
+}
+
+fn client_address() -> SocketAddr {
+    SocketAddr::from(([198, 51, 100, 7], 40_000))
+}
+
+fn resident_bytes() -> usize {
+    let status = fs::read_to_string("/proc/self/statm").expect("Linux");
+    let pages = status.split(' ').nth(1).expect("resident pages");
+    pages.parse::<usize>().expect("a number") * 4_096
+}

@@ -1,0 +1,164 @@
+//! How do sessions get to the next process? As records that the caller seals.
+//!
+//! A record contains keys, and the number that the next nonce is made of. It is used once: a
+//! session that is imported twice, or imported while its origin goes on, uses a nonce twice, and
+//! AES-CCM and AES-GCM then reveal what they hide.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use zeroize::Zeroizing;
+
+use crate::association::{Association, AssociationId, AssociationState, Established};
+use crate::config::Config;
+use crate::endpoint::Endpoint;
+use crate::handshake::resumption::Resumable;
+use crate::identity::Identity;
+use crate::moment::Timestamp;
+use crate::presentation::{Malformed, Reader, Writer};
+use crate::session::Session;
+
+/// The format of the records; another one is not imported.
+const FORMAT: u8 = 1;
+const SESSION: u8 = 1;
+const CACHED: u8 = 2;
+
+/// What became of the records of an import.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct ImportSummary {
+    /// Sessions that go on.
+    pub sessions: u64,
+    /// Sessions that can be resumed by their id.
+    pub cached: u64,
+    /// Records that were left out: of another format, contradicting others, or too many.
+    pub left_out: u64,
+}
+
+impl Endpoint {
+    /// Ends the endpoint and hands over its sessions, one record at a time, those that were silent
+    /// longest first. Handshakes are not among them. The records contain keys: the caller seals
+    /// them, and removes them before it imports them.
+    pub fn export(self, mut record: impl FnMut(&[u8])) {
+        let mut bytes = Zeroizing::new(Vec::with_capacity(512));
+        for (id, session) in self.cache.iter() {
+            bytes.clear();
+            bytes.extend_from_slice(&[FORMAT, CACHED]);
+            bytes.extend_from_slice(id);
+            session.encode(&mut bytes);
+            record(&bytes);
+        }
+        for association in self.associations.sessions() {
+            if let AssociationState::Established(established) = &association.state {
+                bytes.clear();
+                encode(association, established, &mut bytes);
+                record(&bytes);
+            }
+        }
+    }
+
+    /// An endpoint that goes on with exported sessions. Its configuration has the same prefix of
+    /// Connection IDs, otherwise peers cannot name their sessions.
+    pub fn import<R: AsRef<[u8]>>(
+        config: Arc<Config>,
+        records: impl IntoIterator<Item = R>,
+    ) -> (Self, ImportSummary) {
+        let mut endpoint = Self::new(config);
+        let mut summary = ImportSummary::default();
+        for record in records {
+            match endpoint.import_record(record.as_ref()) {
+                Ok(Imported::Session) => summary.sessions += 1,
+                Ok(Imported::Cached) => summary.cached += 1,
+                Err(Malformed) => summary.left_out += 1,
+            }
+        }
+        endpoint.associations.restored();
+        (endpoint, summary)
+    }
+
+    fn import_record(&mut self, record: &[u8]) -> Result<Imported, Malformed> {
+        let mut reader = Reader::new(record);
+        if reader.u8()? != FORMAT {
+            return Err(Malformed);
+        }
+        match reader.u8()? {
+            SESSION => self.import_session(reader),
+            CACHED => {
+                let id = reader.array()?;
+                let session = Resumable::decode(&mut reader)?;
+                reader.end()?;
+                let sessions_max = self.config.cached_sessions_max;
+                self.cache.insert(id, session, sessions_max);
+                Ok(Imported::Cached)
+            }
+            _ => Err(Malformed),
+        }
+    }
+
+    fn import_session(&mut self, mut reader: Reader<'_>) -> Result<Imported, Malformed> {
+        let (slot, tag) = (reader.u24()?, reader.u24()?);
+        let id = AssociationId::new(slot, tag);
+        let heard_at = Timestamp::from_ms(reader.u64()?);
+        let peer = decode_address(&mut reader)?;
+        let session = Session::decode(&mut reader)?;
+        let identity = Identity::decode(&mut reader)?;
+        reader.end()?;
+        let is_full = self.associations.count() >= self.config.associations_max;
+        let by_address = !session.has_connection_id;
+        if is_full || by_address && self.session_by_peer.contains_key(&peer) {
+            return Err(Malformed);
+        }
+        let established = Established {
+            session,
+            identity,
+            last_flight: None,
+        };
+        if !self.associations.restore(id, peer, heard_at, established) {
+            return Err(Malformed);
+        }
+        if by_address {
+            self.session_by_peer.insert(peer, id);
+        }
+        Ok(Imported::Session)
+    }
+
+    /// The sessions, and whose they are: what a caller asks after an import.
+    pub fn sessions(&self) -> impl Iterator<Item = (AssociationId, &Identity)> {
+        let sessions = self.associations.sessions();
+        sessions.filter_map(|association| match &association.state {
+            AssociationState::Established(established) => {
+                Some((association.id(), &established.identity))
+            }
+            AssociationState::Handshaking(_) => None,
+        })
+    }
+}
+
+enum Imported {
+    Session,
+    Cached,
+}
+
+fn encode(association: &Association, established: &Established, out: &mut Vec<u8>) {
+    out.extend_from_slice(&[FORMAT, SESSION]);
+    out.put_u24(association.id().slot());
+    out.put_u24(association.id().tag());
+    out.extend_from_slice(&association.heard_at.as_ms().to_be_bytes());
+    match association.peer.ip() {
+        IpAddr::V4(address) => out.put_vector8(&address.octets()),
+        IpAddr::V6(address) => out.put_vector8(&address.octets()),
+    }
+    out.put_u16(association.peer.port());
+    established.session.encode(out);
+    established.identity.encode(out);
+}
+
+fn decode_address(reader: &mut Reader<'_>) -> Result<SocketAddr, Malformed> {
+    let address = reader.vector8()?;
+    let port = reader.u16()?;
+    let v4 = <[u8; 4]>::try_from(address).map(IpAddr::from);
+    let address = match v4 {
+        Ok(address) => address,
+        Err(_) => <[u8; 16]>::try_from(address).map_err(|_| Malformed)?.into(),
+    };
+    Ok(SocketAddr::new(address, port))
+}

@@ -1,0 +1,373 @@
+//! What does a client with a pre-shared key say? RFC 5246 section 7.3 and figure 1 of RFC 6347.
+//!
+//! ```text
+//! AwaitServerHello -> AwaitServerHelloDone -> AwaitFinished -> established
+//!       |    ^   \-> AwaitResumedFinished --------------------/
+//!       \----/ HelloVerifyRequest
+//! ```
+
+use zeroize::Zeroizing;
+
+use crate::alert::AlertDescription;
+use crate::association::AssociationId;
+use crate::cipher_suite::{CipherSuite, KeyExchange};
+use crate::config::{ClientConfig, ConnectionIdOffer};
+use crate::connection_id;
+use crate::effect::Security;
+use crate::identity::Identity;
+use crate::key_agreement::{self, EphemeralKey, SECP256R1};
+use crate::key_schedule::{MasterSecret, Randoms, Side, psk_premaster};
+use crate::moment::{Moment, Timestamp};
+use crate::presentation::{Reader, Writer};
+use crate::record::{PLAINTEXT_MAX, VERSION};
+use crate::session::{RecordParameters, Session};
+
+use super::extension::{self, Extensions};
+use super::hello::{self, ClientHello, ClientHelloStart, ServerHello};
+use super::message::{Message, MessageType};
+use super::resumption::{Resumable, ResumeBy, Resumption};
+use super::server::verify_finished;
+use super::ticket;
+use super::transport::{Proposal, Transport};
+use super::{Outcome, Refused, Step};
+
+const UNEXPECTED: Refused = Refused(AlertDescription::UNEXPECTED_MESSAGE);
+
+/// The client's side of one handshake.
+#[derive(Debug)]
+pub(crate) struct ClientHandshake {
+    config: ClientConfig,
+    connection_id: Vec<u8>,
+    random: [u8; 32],
+    session_id: Box<[u8]>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    AwaitServerHello,
+    AwaitServerHelloDone(Negotiated, Option<ServerKey>),
+    AwaitFinished(Negotiated, Option<Box<[u8]>>),
+    AwaitResumedFinished(Negotiated, Resumable),
+    /// A message was refused, or the handshake is over.
+    Ended,
+}
+
+/// The ephemeral key of the server.
+type ServerKey = Box<[u8]>;
+
+/// What both hellos agreed on.
+#[derive(Debug)]
+struct Negotiated {
+    suite: CipherSuite,
+    randoms: Randoms,
+    has_extended_master_secret: bool,
+    parameters: RecordParameters,
+    session_id: Box<[u8]>,
+    expects_ticket: bool,
+}
+
+impl ClientHandshake {
+    /// Begins a handshake; the first flight is in the transport.
+    pub(crate) fn begin(
+        config: ClientConfig,
+        prefix: &[u8],
+        association: AssociationId,
+        transport: &mut Transport,
+        moment: &mut Moment<'_>,
+    ) -> Self {
+        let session_id = match config.resumption.as_ref().map(|it| &it.by) {
+            Some(ResumeBy::SessionId(id)) => id.clone(),
+            // RFC 5077 section 3.4: the server repeats it if it accepts the ticket.
+            Some(ResumeBy::Ticket(_)) => moment.random::<32>().into(),
+            None => Box::default(),
+        };
+        let connection_id = match config.connection_id {
+            ConnectionIdOffer::Own => connection_id::encode(prefix, association),
+            ConnectionIdOffer::Empty | ConnectionIdOffer::None => Vec::new(),
+        };
+        let handshake = Self {
+            config,
+            connection_id,
+            random: moment.random(),
+            session_id,
+            state: State::AwaitServerHello,
+        };
+        handshake.push_hello(&[], transport);
+        handshake
+    }
+
+    pub(crate) fn handle_message(
+        &mut self,
+        message: &Message,
+        transport: &mut Transport,
+        moment: &mut Moment<'_>,
+    ) -> Result<Step, Refused> {
+        let state = std::mem::replace(&mut self.state, State::Ended);
+        let (state, step) = match (state, message.message_type) {
+            (State::AwaitServerHello, MessageType::HelloVerifyRequest) => {
+                let cookie = hello::decode_hello_verify_request(&message.body)?;
+                transport.restart_transcript();
+                transport.begin_flight();
+                self.push_hello(cookie, transport);
+                (State::AwaitServerHello, Step::SendFlight)
+            }
+            (State::AwaitServerHello, MessageType::ServerHello) => {
+                transport.disarm();
+                (self.server_hello(message, transport)?, Step::Wait)
+            }
+            (State::AwaitServerHelloDone(negotiated, None), MessageType::ServerKeyExchange) => {
+                transport.record(message);
+                let key = server_key(&negotiated, &message.body)?;
+                (State::AwaitServerHelloDone(negotiated, key), Step::Wait)
+            }
+            (State::AwaitServerHelloDone(negotiated, key), MessageType::ServerHelloDone) => {
+                transport.record(message);
+                self.key_exchange(&negotiated, key, transport, moment)?;
+                (State::AwaitFinished(negotiated, None), Step::SendFlight)
+            }
+            (State::AwaitFinished(negotiated, None), MessageType::NewSessionTicket)
+                if negotiated.expects_ticket =>
+            {
+                transport.record(message);
+                let ticket = ticket::decode_new_session_ticket(&message.body)?;
+                (
+                    State::AwaitFinished(negotiated, Some(ticket.into())),
+                    Step::Wait,
+                )
+            }
+            (State::AwaitFinished(negotiated, ticket), MessageType::Finished) => {
+                let master = verify_finished(Side::Server, message, transport)?;
+                let resumption = self.resumption(&negotiated, ticket, master, moment.now);
+                let security = negotiated.security(moment.now);
+                (
+                    State::Ended,
+                    self.establish(transport, security, resumption)?,
+                )
+            }
+            (State::AwaitResumedFinished(negotiated, session), MessageType::Finished) => {
+                let master = verify_finished(Side::Server, message, transport)?;
+                transport.record(message);
+                transport.begin_flight();
+                let hash = transport.transcript_hash();
+                transport.push_finished(master.verify_data(Side::Client, &hash).to_vec());
+                let security = Security {
+                    is_resumed: true,
+                    ..negotiated.security(session.authenticated_at)
+                };
+                let resumption = self.config.resumption.clone();
+                (
+                    State::Ended,
+                    self.establish(transport, security, resumption)?,
+                )
+            }
+            (
+                State::AwaitServerHello
+                | State::AwaitServerHelloDone(..)
+                | State::AwaitFinished(..)
+                | State::AwaitResumedFinished(..)
+                | State::Ended,
+                _,
+            ) => return Err(UNEXPECTED),
+        };
+        self.state = state;
+        Ok(step)
+    }
+
+    fn push_hello(&self, cookie: &[u8], transport: &mut Transport) {
+        let suites = self.config.cipher_suites.iter();
+        let numbers: Vec<u8> = suites
+            .flat_map(|suite| suite.number().to_be_bytes())
+            .collect();
+        let mut suites = self.config.cipher_suites.iter();
+        let has_curves = suites.any(|suite| suite.key_exchange() != KeyExchange::Psk);
+        let groups = SECP256R1.to_be_bytes();
+        let ticket: &[u8] = match self.config.resumption.as_ref().map(|it| &it.by) {
+            Some(ResumeBy::Ticket(ticket)) => ticket,
+            Some(ResumeBy::SessionId(_)) | None => &[],
+        };
+        let has_connection_id = self.config.connection_id != ConnectionIdOffer::None;
+        let hello = ClientHello {
+            start: ClientHelloStart {
+                version: VERSION,
+                random: self.random,
+                session_id: &self.session_id,
+                cookie,
+            },
+            cipher_suites: &numbers,
+            extensions: Extensions {
+                renegotiation_info: Some(&[]),
+                extended_master_secret: true,
+                record_size_limit: self.config.record_size_limit,
+                supported_groups: has_curves.then_some(&groups[..]),
+                ec_point_formats: has_curves,
+                session_ticket: Some(ticket),
+                connection_id: has_connection_id.then_some(&self.connection_id),
+                ..Extensions::default()
+            },
+        };
+        transport.push(MessageType::ClientHello, hello.encode());
+    }
+
+    fn server_hello(&self, message: &Message, transport: &mut Transport) -> Result<State, Refused> {
+        transport.record(message);
+        let hello = ServerHello::decode(&message.body)?;
+        let suite = CipherSuite::from_number(hello.cipher_suite);
+        let suite = suite.filter(|suite| self.config.cipher_suites.contains(suite));
+        let suite = suite.ok_or(Refused(AlertDescription::ILLEGAL_PARAMETER))?;
+        let extensions = &hello.extensions;
+        let offers_connection_id = self.config.connection_id != ConnectionIdOffer::None;
+        let limit_was_offered = self.config.record_size_limit.is_some();
+        if extensions.connection_id.is_some() && !offers_connection_id
+            || extensions.record_size_limit.is_some() && !limit_was_offered
+            || extensions.max_fragment_length.is_some()
+        {
+            return Err(Refused(AlertDescription::UNSUPPORTED_EXTENSION));
+        }
+        let plaintext_max = match extensions.record_size_limit {
+            Some(limit) if limit < extension::RECORD_SIZE_LIMIT_MIN => {
+                return Err(Refused(AlertDescription::ILLEGAL_PARAMETER));
+            }
+            Some(limit) => limit.min(PLAINTEXT_MAX as u16),
+            None => PLAINTEXT_MAX as u16,
+        };
+        let negotiated = Negotiated {
+            suite,
+            randoms: Randoms {
+                client: self.random,
+                server: hello.random,
+            },
+            has_extended_master_secret: extensions.extended_master_secret,
+            parameters: RecordParameters {
+                peer_connection_id: extensions.connection_id.unwrap_or_default().into(),
+                has_connection_id: extensions.connection_id.is_some()
+                    && !self.connection_id.is_empty(),
+                plaintext_max,
+            },
+            session_id: hello.session_id.into(),
+            expects_ticket: extensions.session_ticket.is_some(),
+        };
+        let is_resumed = !hello.session_id.is_empty() && *hello.session_id == *self.session_id;
+        let Some(resumption) = self.config.resumption.as_ref().filter(|_| is_resumed) else {
+            return Ok(State::AwaitServerHelloDone(negotiated, None));
+        };
+        let session = resumption.session.clone();
+        if session.suite != suite || !negotiated.has_extended_master_secret {
+            return Err(Refused(AlertDescription::HANDSHAKE_FAILURE));
+        }
+        transport.choose_only(negotiated.proposal(session.master.clone()));
+        Ok(State::AwaitResumedFinished(negotiated, session))
+    }
+
+    /// Our flight from ClientKeyExchange to Finished.
+    fn key_exchange(
+        &self,
+        negotiated: &Negotiated,
+        server_key: Option<ServerKey>,
+        transport: &mut Transport,
+        moment: &mut Moment<'_>,
+    ) -> Result<(), Refused> {
+        transport.begin_flight();
+        let mut body = Vec::with_capacity(96);
+        body.put_vector16(&self.config.psk_identity);
+        let shared_secret = match (negotiated.suite.key_exchange(), server_key) {
+            (KeyExchange::Psk, _) => None,
+            (KeyExchange::EcdhePsk, Some(server_key)) => {
+                let key = EphemeralKey::generate(moment)?;
+                body.put_vector8(key.public());
+                Some(key.agree(&server_key)?)
+            }
+            (KeyExchange::EcdhePsk, None) => return Err(UNEXPECTED),
+            (KeyExchange::EcdheEcdsa, _) => {
+                return Err(Refused(AlertDescription::ILLEGAL_PARAMETER));
+            }
+        };
+        transport.push(MessageType::ClientKeyExchange, body);
+        let shared_secret = shared_secret.as_deref().map(Vec::as_slice);
+        let premaster: Zeroizing<Vec<u8>> = psk_premaster(&self.config.psk, shared_secret);
+        let master = if negotiated.has_extended_master_secret {
+            MasterSecret::extended(&premaster, &transport.transcript_hash())
+        } else {
+            MasterSecret::new(&premaster, &negotiated.randoms)
+        };
+        let hash = transport.transcript_hash();
+        let verify_data = master.verify_data(Side::Client, &hash);
+        transport.choose_only(negotiated.proposal(master));
+        transport.push_finished(verify_data.to_vec());
+        Ok(())
+    }
+
+    fn resumption(
+        &self,
+        negotiated: &Negotiated,
+        ticket: Option<Box<[u8]>>,
+        master: MasterSecret,
+        now: Timestamp,
+    ) -> Option<Resumption> {
+        if !negotiated.has_extended_master_secret {
+            return None;
+        }
+        let by = match ticket.filter(|ticket| !ticket.is_empty()) {
+            Some(ticket) => ResumeBy::Ticket(ticket),
+            None if negotiated.session_id.is_empty() => return None,
+            None => ResumeBy::SessionId(negotiated.session_id.clone()),
+        };
+        let session = Resumable {
+            master,
+            suite: negotiated.suite,
+            identity: Identity::Psk(self.config.psk_identity.clone()),
+            authenticated_at: now,
+        };
+        Some(Resumption { session, by })
+    }
+
+    fn establish(
+        &self,
+        transport: &mut Transport,
+        security: Security,
+        resumption: Option<Resumption>,
+    ) -> Result<Step, Refused> {
+        let finished = transport.finish();
+        let (session, flight) = finished.ok_or(Refused(AlertDescription::INTERNAL_ERROR))?;
+        Ok(Step::Establish(Box::new(Outcome {
+            session,
+            identity: Identity::Psk(self.config.psk_identity.clone()),
+            last_flight: security.is_resumed.then_some(flight),
+            security,
+            resumption,
+        })))
+    }
+}
+
+impl Negotiated {
+    fn proposal(&self, master: MasterSecret) -> Proposal {
+        let keys = master.traffic_keys(&self.randoms);
+        let session = Session::of_client(self.suite, keys, self.parameters.clone());
+        Proposal { master, session }
+    }
+
+    fn security(&self, authenticated_at: Timestamp) -> Security {
+        Security {
+            suite: self.suite,
+            has_connection_id: !self.parameters.peer_connection_id.is_empty(),
+            has_extended_master_secret: self.has_extended_master_secret,
+            is_resumed: false,
+            authenticated_at,
+            psk_index: 0,
+        }
+    }
+}
+
+/// The ephemeral key in a ServerKeyExchange; without one the message has only a hint for the choice
+/// of an identity (RFC 4279 section 2).
+fn server_key(negotiated: &Negotiated, body: &[u8]) -> Result<Option<ServerKey>, Refused> {
+    let mut reader = Reader::new(body);
+    reader.vector16()?;
+    let key: Option<ServerKey> = match negotiated.suite.key_exchange() {
+        KeyExchange::Psk => None,
+        KeyExchange::EcdhePsk => Some(key_agreement::decode_parameters(&mut reader)?.into()),
+        KeyExchange::EcdheEcdsa => return Err(UNEXPECTED),
+    };
+    reader.end()?;
+    Ok(key)
+}

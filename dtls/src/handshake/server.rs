@@ -1,0 +1,527 @@
+//! What does a server answer? RFC 5246 section 7.3 and figure 1 of RFC 6347, after the cookie.
+//!
+//! ```text
+//! ClientHello -> AwaitClientKeyExchange -> AwaitPsk -> AwaitFinished -> established
+//!            \-> AwaitResumedFinished ------------------------------/
+//! ```
+
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+use crate::alert::AlertDescription;
+use crate::association::AssociationId;
+use crate::cipher_suite::{CipherSuite, KeyExchange};
+use crate::config::{Config, ExtendedMasterSecret};
+use crate::connection_id;
+use crate::effect::Security;
+use crate::identity::Identity;
+use crate::key_agreement::{self, EphemeralKey, SECP256R1};
+use crate::key_schedule::{
+    MasterSecret, RANDOM_LENGTH, Randoms, Side, TranscriptHash, psk_premaster,
+};
+use crate::moment::{Moment, Timestamp};
+use crate::presentation::{Reader, Writer};
+use crate::record::PLAINTEXT_MAX;
+use crate::session::{RecordParameters, Session};
+
+use super::extension::{self, Extensions, RECORD_SIZE_LIMIT_MIN};
+use super::hello::{ClientHello, EMPTY_RENEGOTIATION_INFO_SCSV, ServerHello};
+use super::message::{Message, MessageType};
+use super::resumption::{Resumable, SessionCache, SessionId};
+use super::ticket::{self, TicketKey};
+use super::transport::{Proposal, Transport};
+use super::{Outcome, Refused, Step};
+
+/// RFC 4279 section 5.3 has at least 128 bytes supported.
+const PSK_IDENTITY_MAX: usize = 255;
+
+/// What a server knows besides a handshake.
+pub(crate) struct ServerContext<'c, 'e> {
+    pub(crate) config: &'c Config,
+    pub(crate) moment: &'c mut Moment<'e>,
+    pub(crate) cache: &'c mut SessionCache,
+    pub(crate) association: AssociationId,
+}
+
+/// The server's side of one handshake.
+#[derive(Debug)]
+pub(crate) struct ServerHandshake {
+    client_random: [u8; RANDOM_LENGTH],
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    AwaitClientHello,
+    AwaitClientKeyExchange(Negotiated, Option<EphemeralKey>),
+    AwaitPsk(Negotiated, KeyExchanged),
+    AwaitFinished(Negotiated, Identity),
+    AwaitResumedFinished(Negotiated, Resumable),
+    /// A message was refused, or the handshake is over.
+    Ended,
+}
+
+/// What both hellos agreed on.
+#[derive(Debug)]
+struct Negotiated {
+    suite: CipherSuite,
+    randoms: Randoms,
+    has_extended_master_secret: bool,
+    parameters: RecordParameters,
+    /// Under which the session will be cached.
+    session_id: Option<SessionId>,
+    wants_ticket: bool,
+}
+
+/// What a ClientKeyExchange said.
+#[derive(Debug)]
+struct KeyExchanged {
+    identity: Box<[u8]>,
+    /// Of ephemeral keys.
+    shared_secret: Option<Zeroizing<Vec<u8>>>,
+    /// RFC 7627 section 3: of the messages up to here.
+    session_hash: TranscriptHash,
+}
+
+impl ServerHandshake {
+    /// Awaits the rest of the ClientHello with this random.
+    pub(crate) fn new(client_random: [u8; RANDOM_LENGTH]) -> Self {
+        Self {
+            client_random,
+            state: State::AwaitClientHello,
+        }
+    }
+
+    /// Whether it began with the ClientHello that has this random.
+    pub(crate) fn is_begun_by(&self, client_random: &[u8; RANDOM_LENGTH]) -> bool {
+        self.client_random == *client_random
+    }
+
+    pub(crate) fn handle_message(
+        &mut self,
+        message: &Message,
+        transport: &mut Transport,
+        context: &mut ServerContext<'_, '_>,
+    ) -> Result<Step, Refused> {
+        let state = std::mem::replace(&mut self.state, State::Ended);
+        let (state, step) = match (state, message.message_type) {
+            (State::AwaitClientHello, MessageType::ClientHello) => {
+                client_hello(message, transport, context)?
+            }
+            (State::AwaitClientKeyExchange(negotiated, key), MessageType::ClientKeyExchange) => {
+                client_key_exchange(negotiated, key, message, transport)?
+            }
+            (State::AwaitFinished(negotiated, identity), MessageType::Finished) => {
+                finished(negotiated, identity, message, transport, context)?
+            }
+            (State::AwaitResumedFinished(negotiated, session), MessageType::Finished) => {
+                resumed_finished(&negotiated, session, message, transport)?
+            }
+            (
+                State::AwaitClientHello
+                | State::AwaitClientKeyExchange(..)
+                | State::AwaitPsk(..)
+                | State::AwaitFinished(..)
+                | State::AwaitResumedFinished(..)
+                | State::Ended,
+                _,
+            ) => return Err(Refused(AlertDescription::UNEXPECTED_MESSAGE)),
+        };
+        self.state = state;
+        Ok(step)
+    }
+
+    /// Takes the keys that the identity may have; none if nobody has it. The handshake then goes on
+    /// as with a wrong key, so that nobody learns which identities exist.
+    pub(crate) fn provide_psk(
+        &mut self,
+        candidates: &[&[u8]],
+        transport: &mut Transport,
+        moment: &mut Moment<'_>,
+    ) {
+        let state = std::mem::replace(&mut self.state, State::Ended);
+        let State::AwaitPsk(negotiated, exchanged) = state else {
+            self.state = state;
+            return;
+        };
+        let unknown = Zeroizing::new(moment.random::<16>());
+        let unknown: [&[u8]; 1] = [&*unknown];
+        let candidates = match candidates {
+            [] => &unknown,
+            _ => candidates,
+        };
+        for psk in candidates {
+            let shared_secret = exchanged.shared_secret.as_deref().map(Vec::as_slice);
+            let premaster = psk_premaster(psk, shared_secret);
+            let master = negotiated.master_secret(&premaster, &exchanged.session_hash);
+            transport.propose(negotiated.proposal(master));
+        }
+        self.state = State::AwaitFinished(negotiated, Identity::Psk(exchanged.identity));
+    }
+}
+
+impl Negotiated {
+    fn master_secret(&self, premaster: &[u8], session_hash: &TranscriptHash) -> MasterSecret {
+        if self.has_extended_master_secret {
+            MasterSecret::extended(premaster, session_hash)
+        } else {
+            MasterSecret::new(premaster, &self.randoms)
+        }
+    }
+
+    fn proposal(&self, master: MasterSecret) -> Proposal {
+        let keys = master.traffic_keys(&self.randoms);
+        let session = Session::of_server(self.suite, keys, self.parameters.clone());
+        Proposal { master, session }
+    }
+
+    fn security(&self, authenticated_at: Timestamp, transport: &Transport) -> Security {
+        Security {
+            suite: self.suite,
+            has_connection_id: self.parameters.has_connection_id,
+            has_extended_master_secret: self.has_extended_master_secret,
+            is_resumed: false,
+            authenticated_at,
+            psk_index: transport.chosen_index(),
+        }
+    }
+}
+
+fn client_hello(
+    message: &Message,
+    transport: &mut Transport,
+    context: &mut ServerContext<'_, '_>,
+) -> Result<(State, Step), Refused> {
+    transport.record(message);
+    let hello = ClientHello::decode(&message.body)?;
+    let config = context.config;
+    let extensions = &hello.extensions;
+    // RFC 5746 section 3.6: nothing to renegotiate.
+    if extensions
+        .renegotiation_info
+        .is_some_and(|info| !info.is_empty())
+    {
+        return Err(Refused(AlertDescription::HANDSHAKE_FAILURE));
+    }
+    let requires_extended = config.extended_master_secret == ExtendedMasterSecret::Required;
+    if requires_extended && !extensions.extended_master_secret {
+        return Err(Refused(AlertDescription::HANDSHAKE_FAILURE));
+    }
+    let resumed = resumable(&hello, context)?;
+    let suite = match &resumed {
+        Some((session, _)) => session.suite,
+        None => choose_suite(&hello, config)?,
+    };
+    let negotiated = Negotiated {
+        suite,
+        randoms: Randoms {
+            client: hello.start.random,
+            server: context.moment.random(),
+        },
+        has_extended_master_secret: extensions.extended_master_secret,
+        parameters: RecordParameters {
+            peer_connection_id: extensions.connection_id.unwrap_or_default().into(),
+            has_connection_id: extensions.connection_id.is_some(),
+            plaintext_max: plaintext_max(extensions)?,
+        },
+        session_id: None,
+        wants_ticket: false,
+    };
+    transport.limits.plaintext_max = negotiated.parameters.plaintext_max.into();
+    transport.begin_flight();
+    match resumed {
+        Some((session, by)) => Ok(resume(&hello, negotiated, session, by, transport, context)),
+        None => begin(&hello, negotiated, transport, context),
+    }
+}
+
+/// How a session was found.
+enum FoundBy {
+    SessionId,
+    Ticket,
+}
+
+/// The session that the client may resume with this hello.
+fn resumable(
+    hello: &ClientHello<'_>,
+    context: &ServerContext<'_, '_>,
+) -> Result<Option<(Resumable, FoundBy)>, Refused> {
+    let by_ticket = hello.extensions.session_ticket.and_then(|ticket| {
+        let session = TicketKey::open(&context.config.ticket_keys, ticket)?;
+        Some((session, FoundBy::Ticket))
+    });
+    // RFC 5077 section 3.4: a ticket goes before a session id.
+    let found = by_ticket.or_else(|| {
+        let session = context.cache.find(hello.start.session_id)?.clone();
+        Some((session, FoundBy::SessionId))
+    });
+    let Some((session, by)) = found else {
+        return Ok(None);
+    };
+    // RFC 7627 section 5.3: the session has an extended master secret.
+    if !hello.extensions.extended_master_secret {
+        return Err(Refused(AlertDescription::HANDSHAKE_FAILURE));
+    }
+    let age_ms = context.moment.now.since_ms(session.authenticated_at);
+    let is_young = age_ms < u64::from(context.config.resumption_s) * 1_000;
+    let is_offered = hello.offers(session.suite.number())
+        && context.config.cipher_suites.contains(&session.suite);
+    Ok((is_young && is_offered).then_some((session, by)))
+}
+
+fn choose_suite(hello: &ClientHello<'_>, config: &Config) -> Result<CipherSuite, Refused> {
+    // RFC 8422 section 4: a client without the extension leaves the choice to the server.
+    let has_curve = hello.extensions.supported_groups.is_none_or(|groups| {
+        let mut numbers = groups.chunks_exact(2);
+        numbers.any(|number| number == SECP256R1.to_be_bytes())
+    });
+    let mut suites = config.cipher_suites.iter().copied();
+    let chosen = suites.find(|suite| {
+        let is_possible = match suite.key_exchange() {
+            KeyExchange::Psk => true,
+            KeyExchange::EcdhePsk => has_curve,
+            // Needs a key of the server.
+            KeyExchange::EcdheEcdsa => false,
+        };
+        is_possible && hello.offers(suite.number())
+    });
+    chosen.ok_or(Refused(AlertDescription::HANDSHAKE_FAILURE))
+}
+
+/// RFC 8449 section 5: a record size limit goes before a maximum fragment length.
+fn plaintext_max(extensions: &Extensions<'_>) -> Result<u16, Refused> {
+    match (extensions.record_size_limit, extensions.max_fragment_length) {
+        (Some(limit), _) if limit < RECORD_SIZE_LIMIT_MIN => {
+            Err(Refused(AlertDescription::ILLEGAL_PARAMETER))
+        }
+        (Some(limit), _) => Ok(limit.min(PLAINTEXT_MAX as u16)),
+        (None, Some(code)) => extension::fragment_length(code),
+        (None, None) => Ok(PLAINTEXT_MAX as u16),
+    }
+}
+
+/// The extensions of our hello: answers to those of the client.
+fn answers<'a>(
+    hello: &ClientHello<'a>,
+    connection_id: &'a [u8],
+    promises_ticket: bool,
+) -> Extensions<'a> {
+    let offered = &hello.extensions;
+    let is_secure = offered.renegotiation_info.is_some();
+    let is_secure = is_secure || hello.offers(EMPTY_RENEGOTIATION_INFO_SCSV);
+    let record_size_limit = offered.record_size_limit.map(|_| PLAINTEXT_MAX as u16);
+    let fragment_length = offered.max_fragment_length;
+    Extensions {
+        renegotiation_info: is_secure.then_some(&[]),
+        extended_master_secret: offered.extended_master_secret,
+        max_fragment_length: fragment_length.filter(|_| record_size_limit.is_none()),
+        record_size_limit,
+        session_ticket: promises_ticket.then_some(&[]),
+        connection_id: offered.connection_id.map(|_| connection_id),
+        ..Extensions::default()
+    }
+}
+
+/// A full handshake: our flight up to ServerHelloDone.
+fn begin(
+    hello: &ClientHello<'_>,
+    mut negotiated: Negotiated,
+    transport: &mut Transport,
+    context: &mut ServerContext<'_, '_>,
+) -> Result<(State, Step), Refused> {
+    let config = context.config;
+    let can_resume = negotiated.has_extended_master_secret;
+    let has_ticket = hello.extensions.session_ticket.is_some() && !config.ticket_keys.is_empty();
+    negotiated.wants_ticket = can_resume && has_ticket;
+    let is_cached = can_resume && !has_ticket && config.cached_sessions_max > 0;
+    negotiated.session_id = is_cached.then(|| new_session_id(context));
+    let connection_id = connection_id::encode(&config.connection_id_prefix, context.association);
+    let extensions = Extensions {
+        // Only after an offer of the client that a suite of ours needs.
+        ec_point_formats: hello.extensions.ec_point_formats
+            && negotiated.suite.key_exchange() != KeyExchange::Psk,
+        ..answers(hello, &connection_id, negotiated.wants_ticket)
+    };
+    let session_id = negotiated.session_id;
+    let answer = ServerHello {
+        random: negotiated.randoms.server,
+        session_id: session_id.as_ref().map_or(&[], |id| &id[..]),
+        cipher_suite: negotiated.suite.number(),
+        extensions,
+    };
+    transport.push(MessageType::ServerHello, answer.encode());
+    let key = match negotiated.suite.key_exchange() {
+        KeyExchange::Psk => None,
+        KeyExchange::EcdhePsk => {
+            let key = EphemeralKey::generate(context.moment)?;
+            let mut body = Vec::with_capacity(80);
+            // RFC 5489 section 2: the hint, empty, and the parameters.
+            body.put_vector16(&[]);
+            key_agreement::encode_parameters(key.public(), &mut body);
+            transport.push(MessageType::ServerKeyExchange, body);
+            Some(key)
+        }
+        KeyExchange::EcdheEcdsa => return Err(Refused(AlertDescription::HANDSHAKE_FAILURE)),
+    };
+    transport.push(MessageType::ServerHelloDone, Vec::new());
+    let state = State::AwaitClientKeyExchange(negotiated, key);
+    Ok((state, Step::SendFlight))
+}
+
+fn new_session_id(context: &mut ServerContext<'_, '_>) -> SessionId {
+    let mut id: SessionId = context.moment.random();
+    let prefix = &context.config.connection_id_prefix;
+    if let Some(start) = id.get_mut(..prefix.len()) {
+        start.copy_from_slice(prefix);
+    }
+    id
+}
+
+/// An abbreviated handshake: our hello and our Finished (RFC 5246 figure 2).
+fn resume(
+    hello: &ClientHello<'_>,
+    negotiated: Negotiated,
+    session: Resumable,
+    by: FoundBy,
+    transport: &mut Transport,
+    context: &ServerContext<'_, '_>,
+) -> (State, Step) {
+    let prefix = &context.config.connection_id_prefix;
+    let connection_id = connection_id::encode(prefix, context.association);
+    // RFC 5077 section 3.4: the id tells a client with a ticket that the ticket was accepted.
+    let session_id = match by {
+        FoundBy::SessionId | FoundBy::Ticket => hello.start.session_id,
+    };
+    let answer = ServerHello {
+        random: negotiated.randoms.server,
+        session_id,
+        cipher_suite: negotiated.suite.number(),
+        extensions: answers(hello, &connection_id, false),
+    };
+    transport.push(MessageType::ServerHello, answer.encode());
+    transport.choose_only(negotiated.proposal(session.master.clone()));
+    let hash = transport.transcript_hash();
+    let verify_data = session.master.verify_data(Side::Server, &hash);
+    transport.push_finished(verify_data.to_vec());
+    let state = State::AwaitResumedFinished(negotiated, session);
+    (state, Step::SendFlight)
+}
+
+fn client_key_exchange(
+    negotiated: Negotiated,
+    key: Option<EphemeralKey>,
+    message: &Message,
+    transport: &mut Transport,
+) -> Result<(State, Step), Refused> {
+    transport.disarm();
+    transport.record(message);
+    let mut reader = Reader::new(&message.body);
+    let identity: Box<[u8]> = reader.vector16()?.into();
+    let shared_secret = match key {
+        Some(key) => Some(key.agree(reader.vector8()?)?),
+        None => None,
+    };
+    reader.end()?;
+    if identity.len() > PSK_IDENTITY_MAX {
+        return Err(Refused(AlertDescription::ILLEGAL_PARAMETER));
+    }
+    let exchanged = KeyExchanged {
+        identity: identity.clone(),
+        shared_secret,
+        session_hash: transport.transcript_hash(),
+    };
+    let state = State::AwaitPsk(negotiated, exchanged);
+    Ok((state, Step::LookUpPsk(identity)))
+}
+
+fn finished(
+    negotiated: Negotiated,
+    identity: Identity,
+    message: &Message,
+    transport: &mut Transport,
+    context: &mut ServerContext<'_, '_>,
+) -> Result<(State, Step), Refused> {
+    let master = verify_finished(Side::Client, message, transport)?;
+    transport.record(message);
+    transport.begin_flight();
+    let now = context.moment.now;
+    let session = Resumable {
+        master: master.clone(),
+        suite: negotiated.suite,
+        identity: identity.clone(),
+        authenticated_at: now,
+    };
+    if negotiated.wants_ticket
+        && let Some(key) = context.config.ticket_keys.first()
+    {
+        let ticket = key.seal(&session, context.moment);
+        let lifetime_s = context.config.resumption_s;
+        let body = ticket::encode_new_session_ticket(lifetime_s, &ticket);
+        transport.push(MessageType::NewSessionTicket, body);
+    }
+    if let Some(id) = negotiated.session_id {
+        let sessions_max = context.config.cached_sessions_max;
+        context.cache.insert(id, session, sessions_max);
+    }
+    let hash = transport.transcript_hash();
+    transport.push_finished(master.verify_data(Side::Server, &hash).to_vec());
+    let security = negotiated.security(now, transport);
+    let step = establish(transport, identity, security, OurFlight::IsLast)?;
+    Ok((State::Ended, step))
+}
+
+fn resumed_finished(
+    negotiated: &Negotiated,
+    session: Resumable,
+    message: &Message,
+    transport: &mut Transport,
+) -> Result<(State, Step), Refused> {
+    verify_finished(Side::Client, message, transport)?;
+    let security = Security {
+        is_resumed: true,
+        ..negotiated.security(session.authenticated_at, transport)
+    };
+    let step = establish(transport, session.identity, security, OurFlight::IsAnswered)?;
+    Ok((State::Ended, step))
+}
+
+/// Whether the peer may need our last flight again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum OurFlight {
+    IsLast,
+    IsAnswered,
+}
+
+fn establish(
+    transport: &mut Transport,
+    identity: Identity,
+    security: Security,
+    flight: OurFlight,
+) -> Result<Step, Refused> {
+    let finished = transport.finish();
+    let (session, last_flight) = finished.ok_or(Refused(AlertDescription::INTERNAL_ERROR))?;
+    Ok(Step::Establish(Box::new(Outcome {
+        session,
+        identity,
+        security,
+        last_flight: (flight == OurFlight::IsLast).then_some(last_flight),
+        resumption: None,
+    })))
+}
+
+/// Checks a Finished of the peer (RFC 5246 section 7.4.9) and returns the secret that both have.
+pub(super) fn verify_finished(
+    side: Side,
+    message: &Message,
+    transport: &Transport,
+) -> Result<MasterSecret, Refused> {
+    let proposal = transport.chosen();
+    let proposal = proposal.ok_or(Refused(AlertDescription::UNEXPECTED_MESSAGE))?;
+    let hash = transport.transcript_hash();
+    let expected = proposal.master.verify_data(side, &hash);
+    if bool::from(expected.ct_eq(&message.body)) {
+        Ok(proposal.master.clone())
+    } else {
+        Err(Refused(AlertDescription::DECRYPT_ERROR))
+    }
+}

@@ -1,0 +1,192 @@
+//! The protection of an established session: keys, record numbers and limits.
+
+use zeroize::Zeroizing;
+
+use crate::cipher_suite::CipherSuite;
+use crate::key_schedule::TrafficKeys;
+use crate::presentation::{Malformed, Reader, Writer};
+use crate::record::protection::{NotAuthentic, TrafficKey};
+use crate::record::replay::ReplayWindow;
+use crate::record::{ContentType, HEADER_LENGTH, Record};
+
+/// The only epoch with protection: renegotiation is refused.
+pub(crate) const EPOCH: u16 = 1;
+const FIRST_NUMBER: u64 = (EPOCH as u64) << 48;
+/// RFC 6347 section 4.1: a sequence number must never repeat.
+const LAST_NUMBER: u64 = FIRST_NUMBER + (1 << 48) - 1;
+
+/// Reads and writes the protected records of a session.
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
+    read: TrafficKey,
+    write: TrafficKey,
+    /// Epoch and sequence number of the next record.
+    next_number: u64,
+    window: ReplayWindow,
+    /// What records to the peer carry; empty: no Connection ID.
+    peer_connection_id: Box<[u8]>,
+    pub(crate) suite: CipherSuite,
+    /// Whether records of the peer carry a Connection ID of ours.
+    pub(crate) has_connection_id: bool,
+    /// The longest plaintext in a record that the peer accepts.
+    plaintext_max: u16,
+}
+
+/// What both hellos agreed on for the records.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecordParameters {
+    pub(crate) peer_connection_id: Box<[u8]>,
+    pub(crate) has_connection_id: bool,
+    pub(crate) plaintext_max: u16,
+}
+
+/// What was in a record.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Opened {
+    pub(crate) content_type: ContentType,
+    /// No record with a higher number was received before.
+    pub(crate) is_newest: bool,
+}
+
+/// All numbers of the session were used.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Exhausted;
+
+impl Session {
+    /// The session as the client has it.
+    pub(crate) fn of_client(
+        suite: CipherSuite,
+        keys: TrafficKeys,
+        parameters: RecordParameters,
+    ) -> Self {
+        Self::new(suite, keys.server, keys.client, parameters)
+    }
+
+    /// The session as the server has it.
+    pub(crate) fn of_server(
+        suite: CipherSuite,
+        keys: TrafficKeys,
+        parameters: RecordParameters,
+    ) -> Self {
+        Self::new(suite, keys.client, keys.server, parameters)
+    }
+
+    fn new(
+        suite: CipherSuite,
+        read: TrafficKey,
+        write: TrafficKey,
+        parameters: RecordParameters,
+    ) -> Self {
+        Self {
+            read,
+            write,
+            next_number: FIRST_NUMBER,
+            window: ReplayWindow::default(),
+            peer_connection_id: parameters.peer_connection_id,
+            suite,
+            has_connection_id: parameters.has_connection_id,
+            plaintext_max: parameters.plaintext_max,
+        }
+    }
+
+    /// Appends a protected record.
+    pub(crate) fn seal(
+        &mut self,
+        content_type: ContentType,
+        plaintext: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Exhausted> {
+        if self.next_number > LAST_NUMBER {
+            return Err(Exhausted);
+        }
+        self.write.seal(
+            self.suite.record_cipher(),
+            content_type,
+            self.next_number,
+            &self.peer_connection_id,
+            plaintext,
+            out,
+        );
+        self.next_number += 1;
+        Ok(())
+    }
+
+    /// Appends the plaintext of a record that is authentic and was not received before.
+    pub(crate) fn open(
+        &mut self,
+        record: &Record<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Opened, NotAuthentic> {
+        // RFC 9146 section 3: once a Connection ID is agreed on, every protected record has it.
+        let has_connection_id = record.content_type == ContentType::Cid;
+        if record.epoch != EPOCH
+            || has_connection_id != self.has_connection_id
+            || !self.window.is_fresh(record.sequence)
+        {
+            return Err(NotAuthentic);
+        }
+        let content_type = self.read.open(self.suite.record_cipher(), record, out)?;
+        let is_newest = self.window.is_newest(record.sequence);
+        self.window.mark(record.sequence);
+        Ok(Opened {
+            content_type,
+            is_newest,
+        })
+    }
+
+    /// The longest content of one record.
+    pub(crate) fn content_max(&self) -> usize {
+        // The type inside a record with a Connection ID counts as plaintext.
+        let inner_type = usize::from(!self.peer_connection_id.is_empty());
+        usize::from(self.plaintext_max).saturating_sub(inner_type)
+    }
+
+    /// What a record adds to its content.
+    pub(crate) fn overhead(&self) -> usize {
+        let connection_id = match self.peer_connection_id.len() {
+            0 => 0,
+            length => length + 1,
+        };
+        HEADER_LENGTH + 8 + connection_id + self.suite.record_cipher().tag_length()
+    }
+
+    /// Appends the session as it continues in another process.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        out.put_u16(self.suite.number());
+        for key in [&self.read, &self.write] {
+            out.extend_from_slice(&key.key);
+            out.extend_from_slice(&key.salt);
+        }
+        out.extend_from_slice(&self.next_number.to_be_bytes());
+        for number in self.window.to_numbers() {
+            out.extend_from_slice(&number.to_be_bytes());
+        }
+        out.put_vector8(&self.peer_connection_id);
+        out.push(self.has_connection_id.into());
+        out.put_u16(self.plaintext_max);
+    }
+
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let suite = CipherSuite::from_number(reader.u16()?).ok_or(Malformed)?;
+        let mut key = || {
+            let key = Zeroizing::new(reader.array()?);
+            let salt = reader.array()?;
+            Ok(TrafficKey { key: *key, salt })
+        };
+        let (read, write) = (key()?, key()?);
+        Ok(Self {
+            read,
+            write,
+            next_number: reader.u64()?,
+            window: ReplayWindow::from_numbers([reader.u64()?, reader.u64()?]),
+            peer_connection_id: reader.vector8()?.into(),
+            suite,
+            has_connection_id: match reader.u8()? {
+                0 => false,
+                1 => true,
+                _ => return Err(Malformed),
+            },
+            plaintext_max: reader.u16()?,
+        })
+    }
+}

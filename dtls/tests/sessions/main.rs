@@ -1,0 +1,12 @@
+//! Do both roles of an endpoint find together over a network that loses, repeats and reorders?
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod connection_ids;
+mod failures;
+mod handshakes;
+mod loss;
+mod network;
+mod restart;
+mod resumption;
+mod sizes;

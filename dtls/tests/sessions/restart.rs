@@ -1,0 +1,160 @@
+//! Sessions that go on in the next process.
+
+use std::sync::Arc;
+
+use dtls::{ClientConfig, Config, ConnectionIdOffer, Endpoint, Identity, ImportSummary};
+
+use crate::network::{Host, IDENTITY, Network, psk_client, server_config};
+
+/// Ends the server and returns the records of its sessions.
+fn export(network: &mut Network) -> Vec<Vec<u8>> {
+    let server = std::mem::replace(
+        &mut network.server,
+        Endpoint::new(Arc::new(server_config())),
+    );
+    let mut records = Vec::new();
+    server.export(|record| records.push(record.to_vec()));
+    records
+}
+
+#[test]
+fn sessions_go_on_without_a_handshake() {
+    for connection_id in [ConnectionIdOffer::None, ConnectionIdOffer::Empty] {
+        let mut network = Network::new();
+        let id = network.session(ClientConfig {
+            connection_id,
+            ..psk_client()
+        });
+        let server_id = network.server_association.unwrap();
+        network.send(Host::Client, id, b"before");
+        network.send(Host::Server, server_id, b"before");
+        network.run(&mut || vec![10], 1_000);
+        let (_, earlier) = network
+            .sent
+            .iter()
+            .rev()
+            .find(|it| it.0 == Host::Client)
+            .cloned()
+            .unwrap();
+
+        let records = export(&mut network);
+        let (server, summary) = Endpoint::import(Arc::new(server_config()), &records);
+        let expected = ImportSummary {
+            sessions: 1,
+            cached: 1,
+            left_out: 0,
+        };
+        assert_eq!(summary, expected);
+        let identity = Identity::Psk(IDENTITY.into());
+        assert_eq!(
+            server.sessions().collect::<Vec<_>>(),
+            [(server_id, &identity)]
+        );
+        network.server = server;
+
+        let count = network.sent.len();
+        network.send(Host::Client, id, b"after");
+        network.send(Host::Server, server_id, b"after");
+        network.run(&mut || vec![10], 1_000);
+        assert_eq!(network.sent.len(), count + 2);
+        assert_eq!(network.received(Host::Server), [&b"before"[..], b"after"]);
+        assert_eq!(network.received(Host::Client), [&b"before"[..], b"after"]);
+        // The window of the records that were received goes on, too.
+        let peer = network.client_address;
+        assert!(network.deliver(Host::Server, peer, &earlier).is_empty());
+    }
+}
+
+#[test]
+fn no_number_of_a_record_is_used_before_and_after() {
+    let mut network = Network::new();
+    network.session(psk_client());
+    let server_id = network.server_association.unwrap();
+    network.send(Host::Server, server_id, b"content");
+    let before = network.sent.last().unwrap().1.clone();
+    let records = export(&mut network);
+    network.server = Endpoint::import(Arc::new(server_config()), &records).0;
+    network.send(Host::Server, server_id, b"content");
+    let after = network.sent.last().unwrap().1.clone();
+    assert!(
+        before[3..11] < after[3..11],
+        "epoch and sequence number grow"
+    );
+    assert_ne!(before[11..], after[11..]);
+}
+
+#[test]
+fn a_cached_session_is_resumed_after_a_restart() {
+    let mut network = Network::new();
+    network.session(psk_client());
+    let resumption = network.resumption.clone();
+    let records = export(&mut network);
+    network.server = Endpoint::import(Arc::new(server_config()), &records).0;
+    network.session(ClientConfig {
+        resumption,
+        ..psk_client()
+    });
+    assert!(network.security(Host::Server).is_resumed);
+}
+
+#[test]
+fn new_sessions_do_not_take_the_place_of_imported_ones() {
+    let client = ClientConfig {
+        connection_id: ConnectionIdOffer::Own,
+        ..psk_client()
+    };
+    let mut network = Network::new();
+    let mut ids = Vec::new();
+    for _ in 0..5 {
+        ids.push((
+            network.session(client.clone()),
+            network.server_association.unwrap(),
+        ));
+    }
+    // Two of them end before the restart.
+    for gone in [ids.remove(3), ids.remove(0)] {
+        network.server.forget(gone.1);
+    }
+    let records = export(&mut network);
+    network.server = Endpoint::import(Arc::new(server_config()), &records).0;
+    for _ in 0..5 {
+        ids.push((
+            network.session(client.clone()),
+            network.server_association.unwrap(),
+        ));
+    }
+    assert_eq!(network.server.association_count(), ids.len());
+    network.reports.clear();
+    for (client_id, server_id) in ids {
+        assert!(network.server.peer(server_id).is_some());
+        network.send(Host::Client, client_id, b"here");
+    }
+    network.run(&mut || vec![10], 1_000);
+    assert_eq!(network.received(Host::Server).len(), 8);
+}
+
+#[test]
+fn records_that_do_not_fit_are_left_out() {
+    let mut network = Network::new();
+    network.session(psk_client());
+    let mut records = export(&mut network);
+    let session = records.last().unwrap().clone();
+    for length in 0..session.len() {
+        records.push(session[..length].to_vec());
+    }
+    // The same session a second time.
+    records.push(session.clone());
+    let left_out = records.len() as u64 - 2;
+    let (_, summary) = Endpoint::import(Arc::new(server_config()), &records);
+    let expected = ImportSummary {
+        sessions: 1,
+        cached: 1,
+        left_out,
+    };
+    assert_eq!(summary, expected);
+    let full = Config {
+        associations_max: 0,
+        ..server_config()
+    };
+    assert_eq!(Endpoint::import(Arc::new(full), [session]).1.left_out, 1);
+}
