@@ -12,6 +12,9 @@ mod counters;
 mod effect;
 mod endpoint;
 mod export;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod handshake;
 #[cfg(test)]
 mod hex;

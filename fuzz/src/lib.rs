@@ -5,6 +5,7 @@
 //! so that a run shows that it reaches the decoder.
 
 mod coap;
+mod dtls_endpoint;
 mod model;
 mod payload;
 mod script;
@@ -31,7 +32,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 17] = [
     Target {
         name: "coap_message",
         run: coap::message,
@@ -80,6 +81,26 @@ pub const TARGETS: [Target; 12] = [
         name: "object_definition",
         run: model::definition,
     },
+    Target {
+        name: "dtls_records",
+        run: |bytes| FuzzOutcome::read_if(dtls::fuzzing::records(bytes)),
+    },
+    Target {
+        name: "dtls_handshake_messages",
+        run: |bytes| FuzzOutcome::read_if(dtls::fuzzing::handshake_messages(bytes)),
+    },
+    Target {
+        name: "dtls_kept_sessions",
+        run: |bytes| FuzzOutcome::read_if(dtls::fuzzing::kept_sessions(bytes)),
+    },
+    Target {
+        name: "dtls_server",
+        run: dtls_endpoint::server,
+    },
+    Target {
+        name: "dtls_conversation",
+        run: dtls_endpoint::conversation,
+    },
 ];
 
 /// Runs the target with this name.
@@ -100,6 +121,11 @@ impl FuzzOutcome {
         } else {
             Self::Refused
         }
+    }
+
+    /// `Read` if something was.
+    fn read_if(is_read: bool) -> Self {
+        if is_read { Self::Read } else { Self::Refused }
     }
 
     /// `Read` if one of the two is.

@@ -1,7 +1,7 @@
 //! What do the interop tests need, and how is it installed?
 //!
 //! Three foreign CoAP stacks, a reader of metrics, a receiver of events and callers: libcoap's
-//! programs, curl, jq and nc from the system's packages; aiocoap, Prometheus' own client, the
+//! programs, OpenSSL, GnuTLS, curl, jq and nc from the system's packages; aiocoap, Prometheus' own client, the
 //! library of Standard Webhooks and Schemathesis in a Python environment; a device on Eclipse
 //! Leshan and checks on Eclipse Californium that Maven builds, all under `target/interop`. On a
 //! machine that has them all, this takes a moment.
@@ -14,7 +14,7 @@ use crate::steps::{Stop, step};
 
 // Debian builds libcoap's programs once per TLS library and names them accordingly; others build
 // one.
-const NEEDS: [Need; 9] = [
+const NEEDS: [Need; 13] = [
     Need {
         what: "Python 3.10 or newer as python3",
         package: "python3",
@@ -47,6 +47,26 @@ const NEEDS: [Need; 9] = [
                 .into_iter()
                 .any(has_program)
         },
+    },
+    Need {
+        what: "coap-client of libcoap 4.3 on OpenSSL",
+        package: "libcoap3-bin",
+        is_met: || has_program("coap-client-openssl"),
+    },
+    Need {
+        what: "coap-client of libcoap 4.3 on GnuTLS",
+        package: "libcoap3-bin",
+        is_met: || has_program("coap-client-gnutls"),
+    },
+    Need {
+        what: "OpenSSL 3 as openssl",
+        package: "openssl",
+        is_met: || succeeds("openssl", &["version"]),
+    },
+    Need {
+        what: "GnuTLS' client as gnutls-cli",
+        package: "gnutls-bin",
+        is_met: || has_program("gnutls-cli"),
     },
     Need {
         what: "a JDK, Java 17 or newer",

@@ -1,0 +1,6 @@
+//! What does libFuzzer find in `dtls_handshake_messages`?
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    signalbox_fuzz::run("dtls_handshake_messages", bytes);
+});

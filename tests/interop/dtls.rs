@@ -1,0 +1,274 @@
+//! Do DTLS clients by others find a session with the crate `dtls`?
+//!
+//! OpenSSL's `s_client`, GnuTLS' `gnutls-cli`, libcoap's clients on OpenSSL and on GnuTLS, and
+//! Californium's Scandium, which Leshan uses, with Connection ID.
+
+mod nat;
+mod server;
+
+use std::fmt::Write;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use dtls::{CipherSuite, Config, Identity, TicketKey};
+
+use crate::leshan::QUICK_START;
+use crate::vocabulary::poll::until;
+use crate::vocabulary::program::Program;
+
+use self::nat::Nat;
+use self::server::{DtlsServer, IDENTITY, KEY};
+
+/// The suites by their names in OpenSSL, which has no ECDHE_PSK with these ciphers.
+const OF_OPENSSL: [(CipherSuite, &str); 3] = [
+    (CipherSuite::PskAes128Ccm8, "PSK-AES128-CCM8"),
+    (CipherSuite::PskAes128Ccm, "PSK-AES128-CCM"),
+    (CipherSuite::PskAes128Gcm, "PSK-AES128-GCM-SHA256"),
+];
+
+/// The suites by their names in GnuTLS, which has no ECDHE_PSK with these ciphers either.
+const OF_GNUTLS: [(CipherSuite, &str); 3] = [
+    (CipherSuite::PskAes128Ccm8, "+PSK:+AES-128-CCM-8"),
+    (CipherSuite::PskAes128Ccm, "+PSK:+AES-128-CCM"),
+    (CipherSuite::PskAes128Gcm, "+PSK:+AES-128-GCM"),
+];
+
+/// The suites by their names in Scandium.
+const OF_SCANDIUM: [(CipherSuite, &str); 4] = [
+    (CipherSuite::PskAes128Ccm8, "TLS_PSK_WITH_AES_128_CCM_8"),
+    (CipherSuite::PskAes128Ccm, "TLS_PSK_WITH_AES_128_CCM"),
+    (
+        CipherSuite::EcdhePskAes128Ccm8,
+        "TLS_ECDHE_PSK_WITH_AES_128_CCM_8_SHA256",
+    ),
+    (
+        CipherSuite::EcdhePskAes128Gcm,
+        "TLS_ECDHE_PSK_WITH_AES_128_GCM_SHA256",
+    ),
+];
+
+#[test]
+fn openssl_finds_a_session_with_every_suite_that_it_has() {
+    for (suite, name) in OF_OPENSSL {
+        let server = DtlsServer::start("127.0.9.70", config());
+        let mut client = s_client(&server, name, &[]);
+        assert_eq!(echo(&mut client), "hello");
+        let handshake = server.handshake();
+        assert_eq!(handshake.security.suite, suite);
+        assert!(handshake.security.has_extended_master_secret);
+        assert_eq!(
+            handshake.identity,
+            Identity::Psk(IDENTITY.as_bytes().into())
+        );
+    }
+}
+
+#[test]
+fn openssl_resumes_a_session_by_ticket_and_by_id() {
+    let with_tickets = Config {
+        ticket_keys: vec![TicketKey::from_bytes([3; 32])],
+        ..config()
+    };
+    for (name, config) in [("ticket", with_tickets), ("id", config())] {
+        let server = DtlsServer::start("127.0.9.71", config);
+        let file = scratch(name);
+        let file = file.to_string_lossy();
+        let suite = "PSK-AES128-CCM8";
+        let mut client = s_client(&server, suite, &["-sess_out", &file]);
+        assert_eq!(echo(&mut client), "hello");
+        drop(client);
+        let mut client = s_client(&server, suite, &["-sess_in", &file]);
+        client.wait_for("a resumed session", |line| {
+            line.starts_with("Reused,").then_some(())
+        });
+        assert_eq!(echo(&mut client), "hello");
+        let handshakes = server.handshakes();
+        let resumed: Vec<bool> = handshakes.iter().map(|it| it.security.is_resumed).collect();
+        assert_eq!(resumed, [false, true], "by {name}");
+    }
+}
+
+#[test]
+fn openssl_accepts_short_records_and_small_datagrams() {
+    let small = Config {
+        datagram_max: 100,
+        ..config()
+    };
+    let server = DtlsServer::start("127.0.9.72", small);
+    let mut client = s_client(&server, "PSK-AES128-CCM8", &["-maxfraglen", "512"]);
+    assert_eq!(echo(&mut client), "hello");
+}
+
+#[test]
+fn openssl_with_a_wrong_key_is_told() {
+    let server = DtlsServer::start("127.0.9.73", config());
+    let mut command = Command::new("openssl");
+    let address = server.address.to_string();
+    command.args(["s_client", "-dtls1_2", "-connect", &address]);
+    command.args([
+        "-cipher",
+        "PSK-AES128-CCM8:@SECLEVEL=0",
+        "-psk_identity",
+        IDENTITY,
+    ]);
+    let mut client = Program::start(command.args(["-psk", "00112233445566778899aabbccddeeff"]));
+    client.wait_for("an alert", |line| {
+        line.contains("alert decrypt error").then_some(())
+    });
+    assert!(server.handshakes().is_empty());
+}
+
+#[test]
+fn gnutls_finds_a_session_with_every_suite_that_it_has() {
+    for (suite, name) in OF_GNUTLS {
+        let server = DtlsServer::start("127.0.9.74", config());
+        let priority = format!(
+            "NONE:+VERS-DTLS1.2:+AEAD:+SIGN-ALL:+GROUP-SECP256R1:+COMP-NULL:+CTYPE-ALL:{name}"
+        );
+        let mut command = Command::new("gnutls-cli");
+        command.args([
+            "--udp",
+            "--pskusername",
+            IDENTITY,
+            "--pskkey",
+            &key_digits(),
+        ]);
+        command.args(["--priority", &priority]);
+        command.args(["--port", &server.address.port().to_string()]);
+        let mut client = Program::start(command.arg(server.address.ip().to_string()));
+        client.wait_for("a session", |line| {
+            line.contains("Handshake was completed").then_some(())
+        });
+        assert_eq!(echo(&mut client), "hello");
+        let handshake = server.handshake();
+        assert_eq!(handshake.security.suite, suite);
+        assert!(handshake.security.has_extended_master_secret);
+    }
+}
+
+#[test]
+fn libcoap_asks_over_both_of_its_libraries() {
+    for library in ["openssl", "gnutls"] {
+        let server = DtlsServer::start("127.0.9.75", config());
+        let mut command = Command::new(format!("coap-client-{library}"));
+        let key = String::from_utf8_lossy(KEY);
+        command.args(["-B", "20", "-u", IDENTITY, "-k", &key]);
+        command.arg(format!("coaps://{}/greeting", server.address));
+        let printed = Program::start(&mut command).finish();
+        let is_greeted = printed.iter().any(|line| line.contains("hello from dtls"));
+        assert!(is_greeted, "{library}: {printed:?}");
+        assert!(server.handshake().security.suite.has_psk());
+    }
+}
+
+#[test]
+fn scandium_finds_a_session_with_ephemeral_keys_and_without() {
+    for (suite, name) in OF_SCANDIUM {
+        let server = DtlsServer::start("127.0.9.78", config());
+        let mut device = scandium(server.address, "0", name);
+        exchange(&mut device);
+        let security = server.handshake().security;
+        assert_eq!(security.suite, suite);
+        assert!(security.has_extended_master_secret);
+    }
+}
+
+#[test]
+fn scandium_keeps_its_session_at_another_address() {
+    // Its own Connection IDs: none, and of six bytes.
+    for length in ["0", "6"] {
+        let server = DtlsServer::start("127.0.9.76", config());
+        let nat = Nat::start(server.address);
+        let mut device = scandium(nat.address, length, OF_SCANDIUM[0].1);
+        exchange(&mut device);
+        let security = server.handshake().security;
+        assert_eq!(security.suite, CipherSuite::PskAes128Ccm8);
+        assert!(security.has_connection_id && security.has_extended_master_secret);
+        for moves in 1..=2 {
+            nat.rebind();
+            exchange(&mut device);
+            assert_eq!(server.moves(), moves);
+        }
+        assert_eq!(server.handshakes().len(), 1);
+    }
+}
+
+#[test]
+fn scandium_without_a_connection_id_resumes_its_session_by_id() {
+    let server = DtlsServer::start("127.0.9.77", config());
+    let mut device = scandium(server.address, "-1", OF_SCANDIUM[0].1);
+    exchange(&mut device);
+    assert!(!server.handshake().security.has_connection_id);
+    device.write_line("resume");
+    exchange(&mut device);
+    let handshakes = server.handshakes();
+    let resumed: Vec<bool> = handshakes.iter().map(|it| it.security.is_resumed).collect();
+    assert_eq!(resumed, [false, true]);
+    assert_eq!(server.failures(), 0);
+}
+
+fn config() -> Config {
+    Config {
+        connection_id_prefix: (*b"s").into(),
+        ..Config::new([1; 32])
+    }
+}
+
+fn s_client(server: &DtlsServer, suite: &str, arguments: &[&str]) -> Program {
+    let mut command = Command::new("openssl");
+    let address = server.address.to_string();
+    command.args(["s_client", "-dtls1_2", "-connect", &address]);
+    // OpenSSL counts a tag of 8 bytes as weak.
+    command.args(["-cipher", &format!("{suite}:@SECLEVEL=0")]);
+    command.args(["-psk_identity", IDENTITY, "-psk", &key_digits()]);
+    Program::start(command.args(arguments))
+}
+
+/// Writes a line to a client that sends it, and returns what comes back.
+fn echo(client: &mut Program) -> String {
+    client.write_line("hello");
+    client.wait_for("the echo", |line| {
+        let line = line.trim_start_matches("- Received[6]: ");
+        (line == "hello").then(|| line.to_owned())
+    })
+}
+
+/// A request of Scandium and its answer.
+fn exchange(device: &mut Program) {
+    device.write_line("send hello");
+    device.wait_for("the echo", |line| (line == "received hello").then_some(()));
+}
+
+/// `dtls/ScandiumClient.java`, which needs no compilation before it is run.
+fn scandium(server: SocketAddr, connection_id: &str, suite: &str) -> Program {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = root.join("target/interop/leshan/lib");
+    let what = folder.display();
+    assert!(folder.exists(), "`cargo xtask prepare` makes {what}");
+    let mut command = Command::new("java");
+    command
+        .args(QUICK_START)
+        .args(["-cp", &format!("{what}/*")]);
+    command.arg(root.join("tests/interop/dtls/ScandiumClient.java"));
+    let key = String::from_utf8_lossy(KEY);
+    let address = server.to_string();
+    Program::start(command.args([&address, IDENTITY, &key, connection_id, suite]))
+}
+
+fn key_digits() -> String {
+    let mut digits = String::new();
+    for byte in KEY {
+        write!(digits, "{byte:02x}").unwrap();
+    }
+    digits
+}
+
+/// A file that does not exist yet.
+fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let file = folder.join(format!("openssl-session-by-{name}.pem"));
+    fs::remove_file(&file).ok();
+    file
+}
