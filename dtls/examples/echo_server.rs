@@ -75,6 +75,8 @@ impl Server {
                     association,
                     identity,
                 } => self.provide(association, identity)?,
+                // The server has no key of its own: these suites are not chosen.
+                Effect::AdmitPublicKey { .. } => (),
                 Effect::Received {
                     association,
                     content,

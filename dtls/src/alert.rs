@@ -24,6 +24,8 @@ impl AlertDescription {
     pub const UNSUPPORTED_CERTIFICATE: Self = Self(43);
     /// A field is inconsistent with others.
     pub const ILLEGAL_PARAMETER: Self = Self(47);
+    /// The peer is authenticated, and not admitted.
+    pub const ACCESS_DENIED: Self = Self(49);
     /// A message does not have the form that the standard describes.
     pub const DECODE_ERROR: Self = Self(50);
     /// A signature or a Finished is wrong: the keys of both sides differ.
@@ -95,6 +97,7 @@ impl fmt::Display for AlertDescription {
             Self::BAD_CERTIFICATE => "bad_certificate",
             Self::UNSUPPORTED_CERTIFICATE => "unsupported_certificate",
             Self::ILLEGAL_PARAMETER => "illegal_parameter",
+            Self::ACCESS_DENIED => "access_denied",
             Self::DECODE_ERROR => "decode_error",
             Self::DECRYPT_ERROR => "decrypt_error",
             Self::PROTOCOL_VERSION => "protocol_version",

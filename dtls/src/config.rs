@@ -1,10 +1,12 @@
 //! How does an endpoint behave?
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::cipher_suite::CipherSuite;
 use crate::handshake::resumption::Resumption;
 use crate::handshake::ticket::TicketKey;
+use crate::signature::ServerKey;
 
 /// The settings of an endpoint. [`Config::new`] has the defaults.
 #[derive(Clone)]
@@ -21,6 +23,9 @@ pub struct Config {
     /// The suites of a server in the order of its preference. Default: all that its credentials
     /// allow.
     pub cipher_suites: Vec<CipherSuite>,
+    /// The server's key for peers without a pre-shared one. Default: none, so that their suites are
+    /// not chosen.
+    pub server_key: Option<Arc<ServerKey>>,
     /// What a server does with clients that do not know RFC 7627. Default: accepted, but their
     /// sessions cannot be resumed.
     pub extended_master_secret: ExtendedMasterSecret,
@@ -102,6 +107,7 @@ impl Config {
             cookie_secret,
             accepts_clients: true,
             cipher_suites: CipherSuite::ALL.to_vec(),
+            server_key: None,
             extended_master_secret: ExtendedMasterSecret::Preferred,
             ticket_keys: Vec::new(),
             resumption_s: 7 * 86_400,

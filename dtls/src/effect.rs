@@ -29,6 +29,16 @@ pub enum Effect<'e> {
         /// The identity that the client claims.
         identity: &'e [u8],
     },
+    /// Say whether the owner of a raw public key is known, with
+    /// [`Endpoint::admit`](crate::Endpoint::admit) or
+    /// [`Endpoint::refuse`](crate::Endpoint::refuse), now or later. The peer has proved that it has
+    /// the private key.
+    AdmitPublicKey {
+        /// The handshake.
+        association: AssociationId,
+        /// The SubjectPublicKeyInfo, in DER.
+        public_key: &'e [u8],
+    },
     /// A handshake has succeeded: datagrams of the association are from this identity.
     Established {
         /// The association.
@@ -137,6 +147,7 @@ pub struct Effects {
 enum Item {
     Send(SocketAddr, Range<usize>),
     LookUpPsk(AssociationId, Box<[u8]>),
+    AdmitPublicKey(AssociationId, Box<[u8]>),
     Established(Box<Establishment>),
     Received(AssociationId, Range<usize>),
     Moved(AssociationId, SocketAddr, SocketAddr),
@@ -196,6 +207,10 @@ impl Effects {
         self.items.push(Item::LookUpPsk(association, identity));
     }
 
+    pub(crate) fn admit_public_key(&mut self, association: AssociationId, key: Box<[u8]>) {
+        self.items.push(Item::AdmitPublicKey(association, key));
+    }
+
     pub(crate) fn established(&mut self, establishment: Establishment) {
         self.items.push(Item::Established(Box::new(establishment)));
     }
@@ -226,6 +241,10 @@ impl Effects {
             Item::LookUpPsk(association, identity) => Effect::LookUpPsk {
                 association: *association,
                 identity,
+            },
+            Item::AdmitPublicKey(association, public_key) => Effect::AdmitPublicKey {
+                association: *association,
+                public_key,
             },
             Item::Established(it) => Effect::Established {
                 association: it.association,

@@ -42,7 +42,7 @@ const AGE_STEPS: u64 = 16;
 /// There are three kinds of calls:
 ///
 /// - inputs, which leave their effects in a buffer: [`Self::handle_datagram`],
-///   [`Self::handle_timeout`], [`Self::provide_psk`];
+///   [`Self::handle_timeout`], [`Self::provide_psk`], [`Self::admit`], [`Self::refuse`];
 /// - commands: [`Self::connect`], [`Self::send`], [`Self::close`], [`Self::forget`];
 /// - questions: [`Self::next_timeout`], [`Self::peer`], [`Self::counters`].
 #[derive(Debug)]
@@ -169,6 +169,28 @@ impl Endpoint {
         };
         server.provide_psk(candidates, &mut handshake.transport, moment);
         self.open_early(moment, id, out);
+    }
+
+    /// Answers [`Effect::AdmitPublicKey`](crate::Effect::AdmitPublicKey): the owner of the key is
+    /// known.
+    pub fn admit(&mut self, moment: &mut Moment<'_>, id: AssociationId, out: &mut Effects) {
+        let Some(handshake) = self.handshake_mut(id) else {
+            return;
+        };
+        let Role::Server(server) = &mut handshake.role else {
+            return;
+        };
+        server.admit(&mut handshake.transport);
+        self.open_early(moment, id, out);
+    }
+
+    /// Answers [`Effect::AdmitPublicKey`](crate::Effect::AdmitPublicKey): nobody known has the key.
+    pub fn refuse(&mut self, id: AssociationId, out: &mut Effects) {
+        let description = AlertDescription::ACCESS_DENIED;
+        if self.handshake_mut(id).is_some() {
+            self.send_alert(id, Alert::fatal(description), out);
+            self.fail_handshake(id, HandshakeFailure::Refused(description), out);
+        }
     }
 
     /// Begins a handshake as a client.
@@ -602,6 +624,7 @@ impl Endpoint {
                     self.open_early(moment, id, out);
                 }
                 Some(Ok(Step::LookUpPsk(identity))) => out.look_up_psk(id, identity),
+                Some(Ok(Step::AdmitPublicKey(key))) => out.admit_public_key(id, key),
                 Some(Ok(Step::Establish(outcome))) => self.establish(moment, id, *outcome, out),
                 Some(Err(Refused(description))) => {
                     self.send_alert(id, Alert::fatal(description), out);

@@ -2,6 +2,7 @@
 //! not a part of the API.
 
 use crate::alert::Alert;
+use crate::handshake::certificate;
 use crate::handshake::extension::Extensions;
 use crate::handshake::hello::{self, ClientHello, ServerHello};
 use crate::handshake::message::{Fragment, MessageType};
@@ -91,11 +92,11 @@ fn body(message_type: MessageType, body: &[u8]) -> bool {
             let mut reader = Reader::new(body);
             reader.vector16().is_ok() && key_agreement::decode_parameters(&mut reader).is_ok()
         }
+        MessageType::Certificate => certificate::decode_raw_public_key(body).is_ok(),
+        MessageType::CertificateVerify => certificate::decode_certificate_verify(body).is_ok(),
         MessageType::HelloRequest
-        | MessageType::Certificate
         | MessageType::CertificateRequest
         | MessageType::ServerHelloDone
-        | MessageType::CertificateVerify
         | MessageType::ClientKeyExchange
         | MessageType::Finished => false,
     }

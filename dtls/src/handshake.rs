@@ -3,6 +3,7 @@
 //! [`transport`] gets messages across, in order and whole; [`server`] and [`client`] say what they
 //! mean.
 
+pub(crate) mod certificate;
 pub(crate) mod client;
 pub(crate) mod cookie;
 pub(crate) mod extension;
@@ -43,6 +44,8 @@ pub(crate) enum Step {
     SendFlight,
     /// The key of this identity is needed.
     LookUpPsk(Box<[u8]>),
+    /// Whether the owner of this key is known is to be said.
+    AdmitPublicKey(Box<[u8]>),
     /// The peer is authenticated; what is left of the flight is sent first.
     Establish(Box<Outcome>),
 }

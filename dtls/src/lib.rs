@@ -26,6 +26,7 @@ mod moment;
 mod presentation;
 mod record;
 mod session;
+mod signature;
 
 pub use alert::AlertDescription;
 pub use association::AssociationId;
@@ -40,3 +41,4 @@ pub use handshake::resumption::Resumption;
 pub use handshake::ticket::TicketKey;
 pub use identity::Identity;
 pub use moment::{Entropy, Moment, Timestamp};
+pub use signature::{InvalidKey, ServerKey};

@@ -51,6 +51,7 @@ pub(crate) fn server(bytes: &[u8]) -> FuzzOutcome {
                 Effect::LookUpPsk { .. } | Effect::Failed { .. } => is_answered = true,
                 Effect::Received { .. }
                 | Effect::Established { .. }
+                | Effect::AdmitPublicKey { .. }
                 | Effect::Moved { .. }
                 | Effect::Closed { .. } => panic!("without the key: {effect:?}"),
             }
@@ -279,6 +280,7 @@ impl Pair {
                 Effect::LookUpPsk { association, .. } => look_ups.push(association),
                 Effect::Established { association, .. } => self.server_session = Some(association),
                 Effect::Received { content, .. } => self.receive(true, content),
+                Effect::AdmitPublicKey { .. } => panic!("only pre-shared keys"),
                 Effect::Moved { .. } | Effect::Closed { .. } | Effect::Failed { .. } => (),
             }
         }
@@ -303,6 +305,7 @@ impl Pair {
                 }
                 Effect::Received { content, .. } => self.receive(false, content),
                 Effect::LookUpPsk { .. } => panic!("a client needs no key of others"),
+                Effect::AdmitPublicKey { .. } => panic!("only pre-shared keys"),
                 Effect::Moved { .. } | Effect::Closed { .. } | Effect::Failed { .. } => (),
             }
         }

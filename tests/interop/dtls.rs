@@ -11,8 +11,9 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
-use dtls::{CipherSuite, Config, Identity, TicketKey};
+use dtls::{CipherSuite, Config, Identity, ServerKey, TicketKey};
 
 use crate::leshan::QUICK_START;
 use crate::vocabulary::poll::until;
@@ -128,13 +129,7 @@ fn gnutls_finds_a_session_with_every_suite_that_it_has() {
             "NONE:+VERS-DTLS1.2:+AEAD:+SIGN-ALL:+GROUP-SECP256R1:+COMP-NULL:+CTYPE-ALL:{name}"
         );
         let mut command = Command::new("gnutls-cli");
-        command.args([
-            "--udp",
-            "--pskusername",
-            IDENTITY,
-            "--pskkey",
-            &key_digits(),
-        ]);
+        command.args(["--udp", "--pskusername", IDENTITY, "--pskkey", &hex(KEY)]);
         command.args(["--priority", &priority]);
         command.args(["--port", &server.address.port().to_string()]);
         let mut client = Program::start(command.arg(server.address.ip().to_string()));
@@ -172,6 +167,43 @@ fn scandium_finds_a_session_with_ephemeral_keys_and_without() {
         let security = server.handshake().security;
         assert_eq!(security.suite, suite);
         assert!(security.has_extended_master_secret);
+    }
+}
+
+#[test]
+fn scandium_has_a_raw_public_key() {
+    for (suite, name) in [
+        (
+            CipherSuite::EcdheEcdsaAes128Ccm8,
+            "TLS_ECDHE_ECDSA_WITH_AES_128_CCM_8",
+        ),
+        (
+            CipherSuite::EcdheEcdsaAes128Gcm,
+            "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+        ),
+    ] {
+        let key = rcgen::KeyPair::generate().unwrap().serialize_der();
+        let key = ServerKey::from_pkcs8(&key, Vec::new()).unwrap();
+        let with_key = Config {
+            server_key: Some(Arc::new(key)),
+            ..config()
+        };
+        let server = DtlsServer::start("127.0.9.79", with_key);
+        let mut device = scandium(server.address, "0", name);
+        let public_key = device.wait_for("its key", |line| {
+            line.strip_prefix("key ").map(str::to_owned)
+        });
+        exchange(&mut device);
+        let handshake = server.handshake();
+        assert_eq!(handshake.security.suite, suite);
+        assert!(handshake.security.has_connection_id);
+        let Identity::RawPublicKey(proved) = handshake.identity else {
+            panic!("{handshake:?}");
+        };
+        assert_eq!(hex(&proved), public_key);
+        device.write_line("resume");
+        exchange(&mut device);
+        assert!(server.handshake().security.is_resumed);
     }
 }
 
@@ -222,7 +254,7 @@ fn s_client(server: &DtlsServer, suite: &str, arguments: &[&str]) -> Program {
     command.args(["s_client", "-dtls1_2", "-connect", &address]);
     // OpenSSL counts a tag of 8 bytes as weak.
     command.args(["-cipher", &format!("{suite}:@SECLEVEL=0")]);
-    command.args(["-psk_identity", IDENTITY, "-psk", &key_digits()]);
+    command.args(["-psk_identity", IDENTITY, "-psk", &hex(KEY)]);
     Program::start(command.args(arguments))
 }
 
@@ -257,9 +289,9 @@ fn scandium(server: SocketAddr, connection_id: &str, suite: &str) -> Program {
     Program::start(command.args([&address, IDENTITY, &key, connection_id, suite]))
 }
 
-fn key_digits() -> String {
+fn hex(bytes: &[u8]) -> String {
     let mut digits = String::new();
-    for byte in KEY {
+    for byte in bytes {
         write!(digits, "{byte:02x}").unwrap();
     }
     digits

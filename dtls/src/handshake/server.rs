@@ -1,8 +1,10 @@
 //! What does a server answer? RFC 5246 section 7.3 and figure 1 of RFC 6347, after the cookie.
 //!
 //! ```text
-//! ClientHello -> AwaitClientKeyExchange -> AwaitPsk -> AwaitFinished -> established
-//!            \-> AwaitResumedFinished ------------------------------/
+//! ClientHello -> AwaitClientKeyExchange -> AwaitPsk ---------------> AwaitFinished -> established
+//!      |    \-> AwaitCertificate -> AwaitSignedKeyExchange              ^                 ^
+//!      |          \-> AwaitCertificateVerify -> AwaitAdmission --------/                  |
+//!      \------> AwaitResumedFinished -----------------------------------------------------/
 //! ```
 
 use subtle::ConstantTimeEq;
@@ -23,7 +25,9 @@ use crate::moment::{Moment, Timestamp};
 use crate::presentation::{Reader, Writer};
 use crate::record::PLAINTEXT_MAX;
 use crate::session::{RecordParameters, Session};
+use crate::signature;
 
+use super::certificate::{self, CertificateType};
 use super::extension::{self, Extensions, RECORD_SIZE_LIMIT_MIN};
 use super::hello::{ClientHello, EMPTY_RENEGOTIATION_INFO_SCSV, ServerHello};
 use super::message::{Message, MessageType};
@@ -55,11 +59,18 @@ enum State {
     AwaitClientHello,
     AwaitClientKeyExchange(Negotiated, Option<EphemeralKey>),
     AwaitPsk(Negotiated, KeyExchanged),
+    AwaitCertificate(Negotiated, EphemeralKey),
+    AwaitSignedKeyExchange(Negotiated, EphemeralKey, PublicKey),
+    AwaitCertificateVerify(Negotiated, MasterSecret, PublicKey),
+    AwaitAdmission(Negotiated, MasterSecret, PublicKey),
     AwaitFinished(Negotiated, Identity),
     AwaitResumedFinished(Negotiated, Resumable),
     /// A message was refused, or the handshake is over.
     Ended,
 }
+
+/// A SubjectPublicKeyInfo of the client.
+type PublicKey = Box<[u8]>;
 
 /// What both hellos agreed on.
 #[derive(Debug)]
@@ -111,6 +122,30 @@ impl ServerHandshake {
             (State::AwaitClientKeyExchange(negotiated, key), MessageType::ClientKeyExchange) => {
                 client_key_exchange(negotiated, key, message, transport)?
             }
+            (State::AwaitCertificate(negotiated, key), MessageType::Certificate) => {
+                transport.disarm();
+                transport.record(message);
+                let public_key = certificate::decode_raw_public_key(&message.body)?;
+                signature::point_of(public_key)
+                    .ok_or(Refused(AlertDescription::UNSUPPORTED_CERTIFICATE))?;
+                let public_key = public_key.into();
+                let state = State::AwaitSignedKeyExchange(negotiated, key, public_key);
+                (state, Step::Wait)
+            }
+            (
+                State::AwaitSignedKeyExchange(negotiated, key, public_key),
+                MessageType::ClientKeyExchange,
+            ) => signed_key_exchange(negotiated, &key, public_key, message, transport)?,
+            (
+                State::AwaitCertificateVerify(negotiated, master, public_key),
+                MessageType::CertificateVerify,
+            ) => {
+                let proof = certificate::decode_certificate_verify(&message.body)?;
+                signature::verify(&public_key, &transport.transcript_hash(), proof)?;
+                transport.record(message);
+                let step = Step::AdmitPublicKey(public_key.clone());
+                (State::AwaitAdmission(negotiated, master, public_key), step)
+            }
             (State::AwaitFinished(negotiated, identity), MessageType::Finished) => {
                 finished(negotiated, identity, message, transport, context)?
             }
@@ -121,6 +156,10 @@ impl ServerHandshake {
                 State::AwaitClientHello
                 | State::AwaitClientKeyExchange(..)
                 | State::AwaitPsk(..)
+                | State::AwaitCertificate(..)
+                | State::AwaitSignedKeyExchange(..)
+                | State::AwaitCertificateVerify(..)
+                | State::AwaitAdmission(..)
                 | State::AwaitFinished(..)
                 | State::AwaitResumedFinished(..)
                 | State::Ended,
@@ -157,6 +196,26 @@ impl ServerHandshake {
             transport.propose(negotiated.proposal(master));
         }
         self.state = State::AwaitFinished(negotiated, Identity::Psk(exchanged.identity));
+    }
+
+    /// Goes on with a client whose raw public key is known.
+    pub(crate) fn admit(&mut self, transport: &mut Transport) {
+        let state = std::mem::replace(&mut self.state, State::Ended);
+        self.state = match state {
+            State::AwaitAdmission(negotiated, master, public_key) => {
+                transport.propose(negotiated.proposal(master));
+                State::AwaitFinished(negotiated, Identity::RawPublicKey(public_key))
+            }
+            State::AwaitClientHello
+            | State::AwaitClientKeyExchange(..)
+            | State::AwaitPsk(..)
+            | State::AwaitCertificate(..)
+            | State::AwaitSignedKeyExchange(..)
+            | State::AwaitCertificateVerify(..)
+            | State::AwaitFinished(..)
+            | State::AwaitResumedFinished(..)
+            | State::Ended => state,
+        };
     }
 }
 
@@ -275,17 +334,48 @@ fn choose_suite(hello: &ClientHello<'_>, config: &Config) -> Result<CipherSuite,
         let mut numbers = groups.chunks_exact(2);
         numbers.any(|number| number == SECP256R1.to_be_bytes())
     });
+    let has_certificates = CertificateTypes::choose(hello, config)?.is_some();
     let mut suites = config.cipher_suites.iter().copied();
     let chosen = suites.find(|suite| {
         let is_possible = match suite.key_exchange() {
             KeyExchange::Psk => true,
             KeyExchange::EcdhePsk => has_curve,
-            // Needs a key of the server.
-            KeyExchange::EcdheEcdsa => false,
+            KeyExchange::EcdheEcdsa => has_curve && has_certificates,
         };
         is_possible && hello.offers(suite.number())
     });
     chosen.ok_or(Refused(AlertDescription::HANDSHAKE_FAILURE))
+}
+
+/// How both sides show their keys (RFC 7250 section 4).
+struct CertificateTypes {
+    server: CertificateType,
+    /// Whether the client has named it, or it is the default.
+    is_server_named: bool,
+}
+
+impl CertificateTypes {
+    /// None if there is no way that both sides have. A client shows a raw public key.
+    fn choose(hello: &ClientHello<'_>, config: &Config) -> Result<Option<Self>, Refused> {
+        let extensions = &hello.extensions;
+        let Some(key) = &config.server_key else {
+            return Ok(None);
+        };
+        let of_client = CertificateType::offered(extensions.client_certificate_type)?;
+        let is_checkable = certificate::has_signature_algorithm(extensions.signature_algorithms);
+        if !is_checkable || !of_client.contains(&CertificateType::RawPublicKey) {
+            return Ok(None);
+        }
+        let of_server = CertificateType::offered(extensions.server_certificate_type)?;
+        let mut possible = of_server.into_iter().filter(|it| match it {
+            CertificateType::X509 => !key.certificates.is_empty(),
+            CertificateType::RawPublicKey => true,
+        });
+        Ok(possible.next().map(|server| Self {
+            server,
+            is_server_named: extensions.server_certificate_type.is_some(),
+        }))
+    }
 }
 
 /// RFC 8449 section 5: a record size limit goes before a maximum fragment length.
@@ -336,7 +426,20 @@ fn begin(
     let is_cached = can_resume && !has_ticket && config.cached_sessions_max > 0;
     negotiated.session_id = is_cached.then(|| new_session_id(context));
     let connection_id = connection_id::encode(&config.connection_id_prefix, context.association);
+    let certificate_types = match negotiated.suite.key_exchange() {
+        KeyExchange::EcdheEcdsa => CertificateTypes::choose(hello, config)?,
+        KeyExchange::Psk | KeyExchange::EcdhePsk => None,
+    };
+    let types = certificate_types.as_ref();
+    let of_client = [CertificateType::RawPublicKey.number()];
+    let of_server = types.map(|types| [types.server.number()]);
+    let is_server_named = types.is_some_and(|types| types.is_server_named);
     let extensions = Extensions {
+        client_certificate_type: types.map(|_| &of_client[..]),
+        server_certificate_type: of_server
+            .as_ref()
+            .map(|it| &it[..])
+            .filter(|_| is_server_named),
         // Only after an offer of the client that a suite of ours needs.
         ec_point_formats: hello.extensions.ec_point_formats
             && negotiated.suite.key_exchange() != KeyExchange::Psk,
@@ -361,11 +464,36 @@ fn begin(
             transport.push(MessageType::ServerKeyExchange, body);
             Some(key)
         }
-        KeyExchange::EcdheEcdsa => return Err(Refused(AlertDescription::HANDSHAKE_FAILURE)),
+        KeyExchange::EcdheEcdsa => {
+            let types = certificate_types.ok_or(Refused(AlertDescription::INTERNAL_ERROR))?;
+            let key = show_key(&negotiated, &types, transport, context)?;
+            transport.push(MessageType::ServerHelloDone, Vec::new());
+            return Ok((State::AwaitCertificate(negotiated, key), Step::SendFlight));
+        }
     };
     transport.push(MessageType::ServerHelloDone, Vec::new());
     let state = State::AwaitClientKeyExchange(negotiated, key);
     Ok((state, Step::SendFlight))
+}
+
+/// Our certificate, an ephemeral key that it signs, and the request for the client's.
+fn show_key(
+    negotiated: &Negotiated,
+    types: &CertificateTypes,
+    transport: &mut Transport,
+    context: &mut ServerContext<'_, '_>,
+) -> Result<EphemeralKey, Refused> {
+    let server_key = context.config.server_key.as_ref();
+    let server_key = server_key.ok_or(Refused(AlertDescription::INTERNAL_ERROR))?;
+    let shown = certificate::encode_certificate(server_key, types.server);
+    transport.push(MessageType::Certificate, shown);
+    let key = EphemeralKey::generate(context.moment)?;
+    let randoms = &negotiated.randoms;
+    let body = certificate::encode_signed_parameters(server_key, randoms, key.public())?;
+    transport.push(MessageType::ServerKeyExchange, body);
+    let request = certificate::encode_certificate_request();
+    transport.push(MessageType::CertificateRequest, request);
+    Ok(key)
 }
 
 fn new_session_id(context: &mut ServerContext<'_, '_>) -> SessionId {
@@ -432,6 +560,23 @@ fn client_key_exchange(
     };
     let state = State::AwaitPsk(negotiated, exchanged);
     Ok((state, Step::LookUpPsk(identity)))
+}
+
+/// A ClientKeyExchange between a Certificate and its proof.
+fn signed_key_exchange(
+    negotiated: Negotiated,
+    key: &EphemeralKey,
+    public_key: PublicKey,
+    message: &Message,
+    transport: &mut Transport,
+) -> Result<(State, Step), Refused> {
+    transport.record(message);
+    let mut reader = Reader::new(&message.body);
+    let premaster = key.agree(reader.vector8()?)?;
+    reader.end()?;
+    let master = negotiated.master_secret(&premaster, &transport.transcript_hash());
+    let state = State::AwaitCertificateVerify(negotiated, master, public_key);
+    Ok((state, Step::Wait))
 }
 
 fn finished(

@@ -271,6 +271,7 @@ impl Network {
                     self.reports
                         .push((host, Report::Received(content.to_vec())));
                 }
+                Effect::AdmitPublicKey { .. } => panic!("only pre-shared keys"),
                 Effect::Moved { to, .. } => self.reports.push((host, Report::Moved(to))),
                 Effect::Closed { reason, .. } => self.reports.push((host, Report::Closed(reason))),
                 Effect::Failed { reason, .. } => self.reports.push((host, Report::Failed(reason))),

@@ -149,6 +149,11 @@ impl Serving {
                     association,
                     identity,
                 } => self.provide(association, identity),
+                Effect::AdmitPublicKey { association, .. } => {
+                    let mut out = Effects::new();
+                    self.call(|endpoint, moment| endpoint.admit(moment, association, &mut out));
+                    self.perform(&out);
+                }
                 Effect::Established {
                     identity, security, ..
                 } => {

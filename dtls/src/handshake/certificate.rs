@@ -1,0 +1,123 @@
+//! How do both sides show their keys? Certificate, CertificateRequest and CertificateVerify: RFC
+//! 5246 sections 7.4.2, 7.4.4 and 7.4.8, RFC 7250, RFC 8422 sections 5.4 to 5.8.
+
+use crate::alert::AlertDescription;
+use crate::key_agreement;
+use crate::key_schedule::Randoms;
+use crate::presentation::{Reader, Writer};
+use crate::signature::ServerKey;
+
+use super::Refused;
+
+/// ecdsa_secp256r1_sha256, the one algorithm here.
+const ECDSA_SHA256: u16 = 0x0403;
+
+/// ecdsa_sign (RFC 8422 section 5.5).
+const ECDSA_SIGN: u8 = 64;
+
+/// What a Certificate consists of (RFC 7250 section 3).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum CertificateType {
+    X509,
+    RawPublicKey,
+}
+
+impl CertificateType {
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Self::X509 => 0,
+            Self::RawPublicKey => 2,
+        }
+    }
+
+    /// The types that the extension of a ClientHello offers, in order; without it X.509.
+    pub(crate) fn offered(extension: Option<&[u8]>) -> Result<Vec<Self>, Refused> {
+        let Some(extension) = extension else {
+            return Ok(vec![Self::X509]);
+        };
+        let mut reader = Reader::new(extension);
+        let numbers = reader.vector8()?;
+        reader.end()?;
+        let known = numbers.iter().filter_map(|number| match number {
+            0 => Some(Self::X509),
+            2 => Some(Self::RawPublicKey),
+            _ => None,
+        });
+        Ok(known.collect())
+    }
+}
+
+/// Whether signatures of ours can be checked by a client with this extension.
+pub(crate) fn has_signature_algorithm(extension: Option<&[u8]>) -> bool {
+    let mut pairs = extension.unwrap_or_default().chunks_exact(2);
+    pairs.any(|pair| pair == ECDSA_SHA256.to_be_bytes())
+}
+
+/// The body of a Certificate of the server.
+pub(crate) fn encode_certificate(key: &ServerKey, certificate_type: CertificateType) -> Vec<u8> {
+    let mut out = Vec::with_capacity(128);
+    match certificate_type {
+        CertificateType::RawPublicKey => {
+            out.put_u24(key.public_key().len() as u32);
+            out.extend_from_slice(key.public_key());
+        }
+        CertificateType::X509 => {
+            let length: usize = key.certificates.iter().map(|it| 3 + it.len()).sum();
+            out.put_u24(length as u32);
+            for certificate in &key.certificates {
+                out.put_u24(certificate.len() as u32);
+                out.extend_from_slice(certificate);
+            }
+        }
+    }
+    out
+}
+
+/// The SubjectPublicKeyInfo in a Certificate with a raw public key.
+pub(crate) fn decode_raw_public_key(body: &[u8]) -> Result<&[u8], Refused> {
+    let mut reader = Reader::new(body);
+    let public_key = reader.vector24()?;
+    reader.end()?;
+    if public_key.is_empty() {
+        // RFC 5246 section 7.4.6: the client has no suitable certificate.
+        return Err(Refused(AlertDescription::HANDSHAKE_FAILURE));
+    }
+    Ok(public_key)
+}
+
+/// The body of a ServerKeyExchange with an ephemeral key that the server signs.
+pub(crate) fn encode_signed_parameters(
+    key: &ServerKey,
+    randoms: &Randoms,
+    public: &[u8],
+) -> Result<Vec<u8>, Refused> {
+    let mut out = Vec::with_capacity(160);
+    key_agreement::encode_parameters(public, &mut out);
+    let signed = [&randoms.client[..], &randoms.server, &out].concat();
+    let signature = key.sign(&signed)?;
+    out.put_u16(ECDSA_SHA256);
+    out.put_vector16(&signature);
+    Ok(out)
+}
+
+/// The body of a CertificateRequest: any authority, our one algorithm.
+pub(crate) fn encode_certificate_request() -> Vec<u8> {
+    let mut out = Vec::with_capacity(8);
+    out.put_vector8(&[ECDSA_SIGN]);
+    out.put_vector16(&ECDSA_SHA256.to_be_bytes());
+    out.put_vector16(&[]);
+    out
+}
+
+/// The signature in a CertificateVerify.
+pub(crate) fn decode_certificate_verify(body: &[u8]) -> Result<&[u8], Refused> {
+    let mut reader = Reader::new(body);
+    let algorithm = reader.u16()?;
+    let signature = reader.vector16()?;
+    reader.end()?;
+    if algorithm == ECDSA_SHA256 {
+        Ok(signature)
+    } else {
+        Err(Refused(AlertDescription::ILLEGAL_PARAMETER))
+    }
+}

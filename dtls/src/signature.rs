@@ -1,0 +1,92 @@
+//! Who has a private key? ECDSA on P-256 with SHA-256 (RFC 8422), with aws-lc-rs.
+
+use std::fmt;
+
+use aws_lc_rs::digest::{Digest, SHA256};
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair,
+    UnparsedPublicKey,
+};
+
+use crate::alert::AlertDescription;
+use crate::handshake::Refused;
+use crate::key_schedule::TranscriptHash;
+
+/// The SubjectPublicKeyInfo of a key on P-256, up to its point (RFC 5480 section 2).
+const PUBLIC_KEY_PREFIX: [u8; 26] = [
+    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a,
+    0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
+];
+
+/// A point, uncompressed (RFC 8422 section 5.4.1).
+const POINT_LENGTH: usize = 65;
+
+/// The key of a server, for peers that have no pre-shared one.
+pub struct ServerKey {
+    pair: EcdsaKeyPair,
+    public: Box<[u8]>,
+    pub(crate) certificates: Vec<Box<[u8]>>,
+}
+
+/// The bytes are no private key on P-256 in PKCS #8.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("the key is not a private key on P-256 in PKCS #8, in DER")]
+pub struct InvalidKey;
+
+impl ServerKey {
+    /// A private key on P-256 in PKCS #8, in DER. The chain begins with the server's own
+    /// certificate, in DER; without one, only peers that take a raw public key (RFC 7250) are
+    /// served.
+    pub fn from_pkcs8(
+        private_key: &[u8],
+        certificates: Vec<Box<[u8]>>,
+    ) -> Result<Self, InvalidKey> {
+        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, private_key);
+        let pair = pair.map_err(|_| InvalidKey)?;
+        let public = [&PUBLIC_KEY_PREFIX, pair.public_key().as_ref()].concat();
+        Ok(Self {
+            pair,
+            public: public.into(),
+            certificates,
+        })
+    }
+
+    /// The SubjectPublicKeyInfo, in DER, which devices with raw public keys are given.
+    pub fn public_key(&self) -> &[u8] {
+        &self.public
+    }
+
+    /// A signature in DER. Its nonce is from the library's own entropy: a nonce that repeats gives
+    /// the key away.
+    pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Refused> {
+        let signature = self.pair.sign(&SystemRandom::new(), message);
+        let signature = signature.map_err(|_| Refused(AlertDescription::INTERNAL_ERROR))?;
+        Ok(signature.as_ref().to_vec())
+    }
+}
+
+impl fmt::Debug for ServerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ServerKey(..)")
+    }
+}
+
+/// The point in a SubjectPublicKeyInfo, if that is of a key on P-256.
+pub(crate) fn point_of(public_key: &[u8]) -> Option<&[u8]> {
+    let point = public_key.strip_prefix(&PUBLIC_KEY_PREFIX)?;
+    (point.len() == POINT_LENGTH).then_some(point)
+}
+
+/// Whether the owner of a key has signed the handshake up to here.
+pub(crate) fn verify(
+    public_key: &[u8],
+    hash: &TranscriptHash,
+    signature: &[u8],
+) -> Result<(), Refused> {
+    const WRONG: Refused = Refused(AlertDescription::DECRYPT_ERROR);
+    let point = point_of(public_key).ok_or(WRONG)?;
+    let digest = Digest::import_less_safe(hash, &SHA256).map_err(|_| WRONG)?;
+    let key = UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, point);
+    key.verify_digest(&digest, signature).map_err(|_| WRONG)
+}
