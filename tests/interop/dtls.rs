@@ -13,14 +13,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use dtls::{CipherSuite, Config, Identity, ServerKey, TicketKey};
+use dtls::{
+    AlertDescription, CipherSuite, Config, HandshakeFailure, Identity, ServerKey, TicketKey,
+};
 
 use crate::leshan::QUICK_START;
 use crate::vocabulary::poll::until;
 use crate::vocabulary::program::Program;
 
 use self::nat::Nat;
-use self::server::{DtlsServer, IDENTITY, KEY};
+use self::server::{DtlsServer, IDENTITY, KEY, KnownKeys};
 
 /// The suites by their names in OpenSSL, which has no ECDHE_PSK with these ciphers.
 const OF_OPENSSL: [(CipherSuite, &str); 3] = [
@@ -182,13 +184,7 @@ fn scandium_has_a_raw_public_key() {
             "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
         ),
     ] {
-        let key = rcgen::KeyPair::generate().unwrap().serialize_der();
-        let key = ServerKey::from_pkcs8(&key, Vec::new()).unwrap();
-        let with_key = Config {
-            server_key: Some(Arc::new(key)),
-            ..config()
-        };
-        let server = DtlsServer::start("127.0.9.79", with_key);
+        let server = DtlsServer::start("127.0.9.79", with_key());
         let mut device = scandium(server.address, "0", name);
         let public_key = device.wait_for("its key", |line| {
             line.strip_prefix("key ").map(str::to_owned)
@@ -205,6 +201,20 @@ fn scandium_has_a_raw_public_key() {
         exchange(&mut device);
         assert!(server.handshake().security.is_resumed);
     }
+}
+
+#[test]
+fn a_raw_public_key_that_nobody_knows_is_refused() {
+    let server = DtlsServer::start_with("127.0.9.67", with_key(), KnownKeys::None);
+    let mut device = scandium(server.address, "0", "TLS_ECDHE_ECDSA_WITH_AES_128_CCM_8");
+    device.write_line("send hello");
+    let failures = until("a refusal", || {
+        let failures = server.failures();
+        (!failures.is_empty()).then_some(failures)
+    });
+    let expected = HandshakeFailure::Refused(AlertDescription::ACCESS_DENIED);
+    assert_eq!(failures[0], expected);
+    assert!(server.handshakes().is_empty());
 }
 
 #[test]
@@ -238,7 +248,17 @@ fn scandium_without_a_connection_id_resumes_its_session_by_id() {
     let handshakes = server.handshakes();
     let resumed: Vec<bool> = handshakes.iter().map(|it| it.security.is_resumed).collect();
     assert_eq!(resumed, [false, true]);
-    assert_eq!(server.failures(), 0);
+    assert!(server.failures().is_empty());
+}
+
+/// A configuration with a key of the server.
+fn with_key() -> Config {
+    let key = rcgen::KeyPair::generate().unwrap().serialize_der();
+    let key = ServerKey::from_pkcs8(&key, Vec::new()).unwrap();
+    Config {
+        server_key: Some(Arc::new(key)),
+        ..config()
+    }
 }
 
 fn config() -> Config {

@@ -96,79 +96,92 @@ impl Flight {
         peer: SocketAddr,
         out: &mut Effects,
     ) {
-        let mut start = out.bytes().len();
+        let start = out.bytes().len();
+        let mut datagrams = Datagrams {
+            limits,
+            plain_sequence: &mut self.plain_sequence,
+            peer,
+            start,
+            out,
+        };
         for part in &self.parts {
-            let (content_type, message) = match part {
-                FlightPart::Plain(message) => (ContentType::Handshake, Some(message)),
-                FlightPart::ChangeCipherSpec => (ContentType::ChangeCipherSpec, None),
-                FlightPart::Protected(message) => (ContentType::Handshake, Some(message)),
-            };
-            let Some(message) = message else {
-                start = make_room(HEADER_LENGTH + 1, limits, start, peer, out);
-                record::encode_plaintext(content_type, self.plain_sequence, &[1], out.bytes());
-                self.plain_sequence += 1;
-                continue;
-            };
-            let mut session = match part {
-                FlightPart::Protected(_) => session.as_deref_mut(),
-                FlightPart::Plain(_) | FlightPart::ChangeCipherSpec => None,
-            };
-            let (overhead, content_max) = match session.as_deref() {
-                Some(session) => (session.overhead(), session.content_max()),
-                None => (HEADER_LENGTH, limits.plaintext_max),
-            };
-            let overhead = overhead + message::HEADER_LENGTH;
-            let content_max = content_max.saturating_sub(message::HEADER_LENGTH).max(1);
-            let mut sent = 0;
-            loop {
-                let rest = message.body.len() - sent;
-                // A message that fits in a datagram is not cut.
-                let wanted = rest.min(content_max);
-                start = make_room(overhead + wanted, limits, start, peer, out);
-                let room = limits.datagram_max.saturating_sub(overhead).max(1);
-                let length = wanted.min(room);
-                let whole = message.as_fragment();
-                let fragment = Fragment {
-                    offset: sent as u32,
-                    bytes: &message.body[sent..sent + length],
-                    ..whole
-                };
-                let mut plaintext = Vec::with_capacity(message::HEADER_LENGTH + length);
-                fragment.encode(&mut plaintext);
-                match session.as_deref_mut() {
-                    Some(session) => {
-                        // Numbers suffice for more records than a handshake has.
-                        let _ = session.seal(content_type, &plaintext, out.bytes());
-                    }
-                    None => {
-                        let sequence = self.plain_sequence;
-                        record::encode_plaintext(content_type, sequence, &plaintext, out.bytes());
-                        self.plain_sequence += 1;
-                    }
+            match part {
+                FlightPart::Plain(message) => datagrams.put_message(message, None),
+                FlightPart::ChangeCipherSpec => {
+                    datagrams.make_room(HEADER_LENGTH + 1);
+                    datagrams.put_plain(ContentType::ChangeCipherSpec, &[1]);
                 }
-                sent += length;
-                if sent == message.body.len() {
-                    break;
+                FlightPart::Protected(message) => {
+                    datagrams.put_message(message, session.as_deref_mut());
                 }
             }
         }
-        out.transmit(peer, start);
+        datagrams.end();
     }
 }
 
-/// Ends the datagram that begins at `start` if so many bytes more are too many; returns the start
-/// of the one to be continued.
-fn make_room(
-    length: usize,
+/// The datagrams of a flight while they are written.
+struct Datagrams<'f> {
     limits: SizeLimits,
-    start: usize,
+    plain_sequence: &'f mut u64,
     peer: SocketAddr,
-    out: &mut Effects,
-) -> usize {
-    let written = out.bytes().len() - start;
-    if written == 0 || written + length <= limits.datagram_max {
-        return start;
+    /// Where the current one begins.
+    start: usize,
+    out: &'f mut Effects,
+}
+
+impl Datagrams<'_> {
+    /// Writes a message in as few fragments as possible. One that fits in a datagram is not cut.
+    fn put_message(&mut self, message: &Message, mut session: Option<&mut Session>) {
+        let (overhead, content_max) = match session.as_deref() {
+            Some(session) => (session.overhead(), session.content_max()),
+            None => (HEADER_LENGTH, self.limits.plaintext_max),
+        };
+        let overhead = overhead + message::HEADER_LENGTH;
+        let content_max = content_max.saturating_sub(message::HEADER_LENGTH).max(1);
+        let room = self.limits.datagram_max.saturating_sub(overhead).max(1);
+        let mut sent = 0;
+        loop {
+            let wanted = (message.body.len() - sent).min(content_max);
+            self.make_room(overhead + wanted);
+            let end = sent + wanted.min(room);
+            let fragment = Fragment {
+                offset: sent as u32,
+                bytes: &message.body[sent..end],
+                ..message.as_fragment()
+            };
+            let mut content = Vec::with_capacity(message::HEADER_LENGTH + fragment.bytes.len());
+            fragment.encode(&mut content);
+            match session.as_deref_mut() {
+                // A handshake does not use up the record numbers of its session.
+                Some(session) => {
+                    let _ = session.seal(ContentType::Handshake, &content, self.out.bytes());
+                }
+                None => self.put_plain(ContentType::Handshake, &content),
+            }
+            sent = end;
+            if sent == message.body.len() {
+                return;
+            }
+        }
     }
-    out.transmit(peer, start);
-    out.bytes().len()
+
+    fn put_plain(&mut self, content_type: ContentType, content: &[u8]) {
+        let sequence = *self.plain_sequence;
+        record::encode_plaintext(content_type, sequence, content, self.out.bytes());
+        *self.plain_sequence += 1;
+    }
+
+    /// Ends the current datagram if so many bytes more are too many for it.
+    fn make_room(&mut self, length: usize) {
+        let written = self.out.bytes().len() - self.start;
+        if written > 0 && written + length > self.limits.datagram_max {
+            self.end();
+        }
+    }
+
+    fn end(&mut self) {
+        self.out.transmit(self.peer, self.start);
+        self.start = self.out.bytes().len();
+    }
 }

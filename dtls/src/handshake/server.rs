@@ -268,7 +268,7 @@ fn client_hello(
     }
     let resumed = resumable(&hello, context)?;
     let suite = match &resumed {
-        Some((session, _)) => session.suite,
+        Some(session) => session.suite,
         None => choose_suite(&hello, config)?,
     };
     let negotiated = Negotiated {
@@ -289,32 +289,21 @@ fn client_hello(
     transport.limits.plaintext_max = negotiated.parameters.plaintext_max.into();
     transport.begin_flight();
     match resumed {
-        Some((session, by)) => Ok(resume(&hello, negotiated, session, by, transport, context)),
+        Some(session) => Ok(resume(&hello, negotiated, session, transport, context)),
         None => begin(&hello, negotiated, transport, context),
     }
-}
-
-/// How a session was found.
-enum FoundBy {
-    SessionId,
-    Ticket,
 }
 
 /// The session that the client may resume with this hello.
 fn resumable(
     hello: &ClientHello<'_>,
     context: &ServerContext<'_, '_>,
-) -> Result<Option<(Resumable, FoundBy)>, Refused> {
-    let by_ticket = hello.extensions.session_ticket.and_then(|ticket| {
-        let session = TicketKey::open(&context.config.ticket_keys, ticket)?;
-        Some((session, FoundBy::Ticket))
-    });
+) -> Result<Option<Resumable>, Refused> {
+    let ticket = hello.extensions.session_ticket;
+    let by_ticket = ticket.and_then(|it| TicketKey::open(&context.config.ticket_keys, it));
     // RFC 5077 section 3.4: a ticket goes before a session id.
-    let found = by_ticket.or_else(|| {
-        let session = context.cache.find(hello.start.session_id)?.clone();
-        Some((session, FoundBy::SessionId))
-    });
-    let Some((session, by)) = found else {
+    let found = by_ticket.or_else(|| context.cache.find(hello.start.session_id).cloned());
+    let Some(session) = found else {
         return Ok(None);
     };
     // RFC 7627 section 5.3: the session has an extended master secret.
@@ -325,7 +314,7 @@ fn resumable(
     let is_young = age_ms < u64::from(context.config.resumption_s) * 1_000;
     let is_offered = hello.offers(session.suite.number())
         && context.config.cipher_suites.contains(&session.suite);
-    Ok((is_young && is_offered).then_some((session, by)))
+    Ok((is_young && is_offered).then_some(session))
 }
 
 fn choose_suite(hello: &ClientHello<'_>, config: &Config) -> Result<CipherSuite, Refused> {
@@ -510,19 +499,15 @@ fn resume(
     hello: &ClientHello<'_>,
     negotiated: Negotiated,
     session: Resumable,
-    by: FoundBy,
     transport: &mut Transport,
     context: &ServerContext<'_, '_>,
 ) -> (State, Step) {
     let prefix = &context.config.connection_id_prefix;
     let connection_id = connection_id::encode(prefix, context.association);
-    // RFC 5077 section 3.4: the id tells a client with a ticket that the ticket was accepted.
-    let session_id = match by {
-        FoundBy::SessionId | FoundBy::Ticket => hello.start.session_id,
-    };
     let answer = ServerHello {
         random: negotiated.randoms.server,
-        session_id,
+        // RFC 5077 section 3.4: it tells a client with a ticket that the ticket was accepted.
+        session_id: hello.start.session_id,
         cipher_suite: negotiated.suite.number(),
         extensions: answers(hello, &connection_id, false),
     };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dtls::{ClientConfig, Config, ConnectionIdOffer, Endpoint, Identity, ImportSummary};
+use dtls::{ClientConfig, Config, ConnectionIdOffer, Endpoint, Identity, ImportSummary, TicketKey};
 
 use crate::network::{Host, IDENTITY, Network, psk_client, server_config};
 
@@ -95,6 +95,36 @@ fn a_cached_session_is_resumed_after_a_restart() {
         ..psk_client()
     });
     assert!(network.security(Host::Server).is_resumed);
+}
+
+#[test]
+fn after_a_crash_records_are_counted_until_the_session_is_resumed() {
+    let config = Config {
+        ticket_keys: vec![TicketKey::from_bytes([9; 32])],
+        ..server_config()
+    };
+    let mut network = Network::with(config.clone(), 1);
+    let id = network.session(psk_client());
+    network.server = Endpoint::new(Arc::new(config));
+    let count = network.sent.len();
+    network.send(Host::Client, id, b"lost");
+    network.run(&mut || vec![10], 1_000);
+    assert_eq!(
+        network.sent.len(),
+        count + 1,
+        "nothing is answered that anybody could forge"
+    );
+    assert_eq!(network.server.counters().unknown_connection_ids, 1);
+    assert!(network.received(Host::Server).is_empty());
+    let resumption = network.resumption.clone();
+    let id = network.session(ClientConfig {
+        resumption,
+        ..psk_client()
+    });
+    assert!(network.security(Host::Server).is_resumed);
+    network.send(Host::Client, id, b"again");
+    network.run(&mut || vec![10], 1_000);
+    assert_eq!(network.received(Host::Server), [b"again"]);
 }
 
 #[test]

@@ -10,7 +10,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use dtls::{
-    AssociationId, Config, Effect, Effects, Endpoint, Identity, Moment, Security, Timestamp,
+    AssociationId, Config, Effect, Effects, Endpoint, HandshakeFailure, Identity, Moment, Security,
+    Timestamp,
 };
 
 use crate::vocabulary::poll::until;
@@ -28,12 +29,19 @@ pub(crate) struct Handshake {
     pub(crate) security: Security,
 }
 
+/// The raw public keys that a server knows.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum KnownKeys {
+    All,
+    None,
+}
+
 /// What the server has noted.
 #[derive(Debug, Default)]
 struct Notes {
     handshakes: Vec<Handshake>,
     moves: u32,
-    failures: u32,
+    failures: Vec<HandshakeFailure>,
 }
 
 /// A running server. It stops when this value is dropped.
@@ -47,13 +55,18 @@ pub(crate) struct DtlsServer {
 impl DtlsServer {
     /// Starts a server on a free port of an address.
     pub(crate) fn start(ip: &str, config: Config) -> Self {
+        Self::start_with(ip, config, KnownKeys::All)
+    }
+
+    /// Starts a server that knows these raw public keys.
+    pub(crate) fn start_with(ip: &str, config: Config, known_keys: KnownKeys) -> Self {
         let socket = UdpSocket::bind((ip, 0)).unwrap();
         socket.set_read_timeout(Some(LOOK)).unwrap();
         let address = socket.local_addr().unwrap();
         let (is_over, notes) = (Arc::<AtomicBool>::default(), Arc::<Mutex<Notes>>::default());
         let (is_asked_to_end, noted) = (Arc::clone(&is_over), Arc::clone(&notes));
         let thread = std::thread::spawn(move || {
-            let mut serving = Serving::new(socket, config, noted);
+            let mut serving = Serving::new(socket, config, known_keys, noted);
             while !is_asked_to_end.load(Ordering::Relaxed) {
                 serving.turn();
             }
@@ -81,8 +94,9 @@ impl DtlsServer {
         self.notes.lock().unwrap().moves
     }
 
-    pub(crate) fn failures(&self) -> u32 {
-        self.notes.lock().unwrap().failures
+    /// Why handshakes have failed.
+    pub(crate) fn failures(&self) -> Vec<HandshakeFailure> {
+        self.notes.lock().unwrap().failures.clone()
     }
 }
 
@@ -99,16 +113,23 @@ impl Drop for DtlsServer {
 struct Serving {
     socket: UdpSocket,
     endpoint: Endpoint,
+    known_keys: KnownKeys,
     entropy: File,
     begun: Instant,
     notes: Arc<Mutex<Notes>>,
 }
 
 impl Serving {
-    fn new(socket: UdpSocket, config: Config, notes: Arc<Mutex<Notes>>) -> Self {
+    fn new(
+        socket: UdpSocket,
+        config: Config,
+        known_keys: KnownKeys,
+        notes: Arc<Mutex<Notes>>,
+    ) -> Self {
         Self {
             socket,
             endpoint: Endpoint::new(Arc::new(config)),
+            known_keys,
             entropy: File::open("/dev/urandom").unwrap(),
             begun: Instant::now(),
             notes,
@@ -151,7 +172,11 @@ impl Serving {
                 } => self.provide(association, identity),
                 Effect::AdmitPublicKey { association, .. } => {
                     let mut out = Effects::new();
-                    self.call(|endpoint, moment| endpoint.admit(moment, association, &mut out));
+                    let known_keys = self.known_keys;
+                    self.call(|endpoint, moment| match known_keys {
+                        KnownKeys::All => endpoint.admit(moment, association, &mut out),
+                        KnownKeys::None => endpoint.refuse(association, &mut out),
+                    });
                     self.perform(&out);
                 }
                 Effect::Established {
@@ -171,7 +196,7 @@ impl Serving {
                     self.perform(&out);
                 }
                 Effect::Moved { .. } => self.notes.lock().unwrap().moves += 1,
-                Effect::Failed { .. } => self.notes.lock().unwrap().failures += 1,
+                Effect::Failed { reason, .. } => self.notes.lock().unwrap().failures.push(reason),
                 Effect::Closed { .. } => (),
             }
         }
