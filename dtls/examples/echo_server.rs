@@ -1,5 +1,5 @@
-//! How is an endpoint used with a socket? `echo_server ADDRESS:PORT IDENTITY KEY` sends back what it
-//! receives, and prints what happens.
+//! How is an endpoint used with a socket? `echo_server ADDRESS:PORT IDENTITY KEY` sends back what
+//! it receives, and prints what happens.
 //!
 //! ```text
 //! cargo run --example echo_server -- 127.0.0.1:5684 meter-1 secret

@@ -1,10 +1,10 @@
 //! What do the interop tests need, and how is it installed?
 //!
-//! Three foreign CoAP stacks, a reader of metrics, a receiver of events and callers: libcoap's
-//! programs, OpenSSL, GnuTLS, curl, jq and nc from the system's packages; aiocoap, Prometheus' own client, the
-//! library of Standard Webhooks and Schemathesis in a Python environment; a device on Eclipse
-//! Leshan and checks on Eclipse Californium that Maven builds, all under `target/interop`. On a
-//! machine that has them all, this takes a moment.
+//! Foreign CoAP and DTLS stacks, a reader of metrics, a receiver of events and callers: libcoap's
+//! programs, OpenSSL, GnuTLS, curl, jq and nc from the system's packages; aiocoap, Prometheus' own
+//! client, the library of Standard Webhooks and Schemathesis in a Python environment; a device on
+//! Eclipse Leshan and checks on Eclipse Californium that Maven builds, all under `target/interop`.
+//! On a machine that has them all, this takes a moment.
 
 mod maven;
 mod python;

@@ -1,4 +1,4 @@
-//! What is between a device and its server? A translation of addresses that is forgotten on request.
+//! What is between a device and its server? A translation of addresses, forgotten on request.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
