@@ -10,6 +10,7 @@ mod model;
 mod payload;
 mod script;
 mod sending;
+mod smpp;
 mod taking;
 mod types;
 
@@ -32,7 +33,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 18] = [
     Target {
         name: "coap_message",
         run: coap::message,
@@ -100,6 +101,10 @@ pub const TARGETS: [Target; 17] = [
     Target {
         name: "dtls_conversation",
         run: dtls_endpoint::conversation,
+    },
+    Target {
+        name: "smpp",
+        run: smpp::pdu,
     },
 ];
 

@@ -6,4 +6,5 @@
 pub mod base64_text;
 pub mod coap;
 pub mod lwm2m;
+pub mod smpp;
 pub mod sms;
