@@ -1,12 +1,14 @@
 //! What do the interop tests need, and how is it installed?
 //!
-//! Foreign CoAP and DTLS stacks, a reader of metrics, a receiver of events and callers: libcoap's
-//! programs, OpenSSL, GnuTLS, curl, jq and nc from the system's packages; aiocoap, Prometheus' own
-//! client, the library of Standard Webhooks and Schemathesis in a Python environment; a device on
-//! Eclipse Leshan and checks on Eclipse Californium that Maven builds, all under `target/interop`.
-//! On a machine that has them all, this takes a moment.
+//! Foreign CoAP and DTLS stacks, two SMS centres, a reader of metrics, a receiver of events and
+//! callers: libcoap's programs, OpenSSL, GnuTLS, Node, curl, jq and nc from the system's packages;
+//! aiocoap, Prometheus' own client, the library of Standard Webhooks and Schemathesis in a Python
+//! environment; node-smpp from npm; a device on Eclipse Leshan, checks on Eclipse Californium and
+//! an SMS centre on jSMPP that Maven builds, all under `target/interop`. On a machine that has them
+//! all, this takes a moment.
 
 mod maven;
+mod node;
 mod python;
 
 use crate::machine::{self, Need, has_program, succeeds};
@@ -14,7 +16,7 @@ use crate::steps::{Stop, step};
 
 // Debian builds libcoap's programs once per TLS library and names them accordingly; others build
 // one.
-const NEEDS: [Need; 13] = [
+const NEEDS: [Need; 15] = [
     Need {
         what: "Python 3.10 or newer as python3",
         package: "python3",
@@ -79,6 +81,16 @@ const NEEDS: [Need; 13] = [
         is_met: || succeeds("mvn", &["--version"]),
     },
     Need {
+        what: "Node.js as node",
+        package: "nodejs",
+        is_met: || succeeds("node", &["--version"]),
+    },
+    Need {
+        what: "npm",
+        package: "npm",
+        is_met: || succeeds("npm", &["--version"]),
+    },
+    Need {
         what: "curl, as the guide of /docs uses it",
         package: "curl",
         is_met: || has_program("curl"),
@@ -105,6 +117,10 @@ pub(crate) fn run() -> Result<(), Stop> {
     if !environment.is_ready() {
         step("Python environment", || environment.make())?;
     }
+    let modules = node::Modules::of_interop("smpp");
+    if !modules.is_ready() {
+        step("SMS centre on node-smpp", || modules.install())?;
+    }
     for (what, program) in made_by_maven() {
         if !program.is_ready() {
             step(what, || program.build())?;
@@ -125,7 +141,7 @@ pub(crate) fn peers() -> Result<(), Stop> {
     }
 }
 
-fn made_by_maven() -> [(&'static str, maven::Program); 2] {
+fn made_by_maven() -> [(&'static str, maven::Program); 3] {
     const DEVICE: [&str; 9] = [
         "LeshanDevice",
         "--endpoint",
@@ -146,6 +162,10 @@ fn made_by_maven() -> [(&'static str, maven::Program); 2] {
         (
             "checks on Californium",
             maven::Program::of_interop("plugtest", &CHECKS),
+        ),
+        (
+            "SMS centre on jSMPP",
+            maven::Program::of_interop("jsmpp", &["Smsc", "--check"]),
         ),
     ]
 }
