@@ -57,6 +57,8 @@ use actors::clock::Clock;
 use actors::delivery::Deliveries;
 use actors::devices::Devices;
 use actors::jobs::Jobs;
+use actors::smpp::Smpp;
+use actors::sms::network::SmsNetwork;
 use engine::delivery::address::policy::AddressPolicy;
 use engine::directory::sms::SmsRules;
 use engine::ids::CustomerId;
@@ -108,6 +110,10 @@ pub struct ApiParts {
     pub networks: Networks,
     /// Copies the store.
     pub backups: Arc<dyn Backup>,
+    /// Does with SMS what the network says.
+    pub sms_network: SmsNetwork,
+    /// The link to an SMS centre, if there is one.
+    pub smpp: Option<Smpp>,
 }
 
 /// The state of the handlers; all threads share one value.
@@ -128,8 +134,10 @@ struct Api {
     changing_destinations: tokio::sync::Mutex<()>,
     /// Held while an object definition is stored, so that the maximum per customer holds.
     changing_definitions: tokio::sync::Mutex<()>,
-    /// Held while the network takes SMS.
-    taking_sms: tokio::sync::Mutex<()>,
+    /// Does with SMS what the network says.
+    sms_network: SmsNetwork,
+    /// The link to an SMS centre, if there is one.
+    smpp: Option<Smpp>,
     /// The rules of SMS to devices.
     sms_rules: SmsRules,
     /// Held while a job is created: its devices are read once for all jobs at a time.
@@ -203,7 +211,8 @@ impl ApiState {
             policy: config.policy(),
             changing_destinations: tokio::sync::Mutex::default(),
             changing_definitions: tokio::sync::Mutex::default(),
-            taking_sms: tokio::sync::Mutex::default(),
+            sms_network: parts.sms_network,
+            smpp: parts.smpp,
             sms_rules: config.sms_rules(),
             creating_jobs: tokio::sync::Mutex::default(),
             clock: parts.clock,

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
+use actors::smpp::SmppServer;
 use actors::web::ConnectionLimits;
 use engine::BlockSize;
 use engine::arbiter::ArbiterLimits;
@@ -29,6 +30,7 @@ use crate::telemetry::{LogFilter, LogFormat};
 pub use layers::{ConfigFault, ConfigFaults, Layers, Source};
 pub use parse::SecretText;
 pub(crate) use parse::TOKEN_CHARS_MIN;
+pub(crate) use parse::smpp_password;
 
 use layers::ConfigReader;
 
@@ -287,6 +289,28 @@ settings! {
     sms_validity_min: u32 = "1440", Number, parse::number(1..=10_080);
     /// Maximum number of SMS to a device without a final status; one more is refused.
     sms_open_max: u32 = "100", Number, parse::number(1..=10_000);
+    /// SMS centres of the link to the network, comma-separated, in the order of preference:
+    /// `smpp://host:port`, or `smpps://host:port` over TLS. Empty means no link.
+    smpp_url: Vec<SmppServer> = "", Text, parse::smpp_servers;
+    /// Name that the link binds with (`system_id`), at most 15 characters.
+    smpp_system_id: String = "", Text, parse::smpp_field(15);
+    /// Password that the link binds with, at most 8 characters.
+    smpp_password: Option<SecretText> = "", Secret, parse::optional(parse::smpp_password);
+    /// File with that password.
+    smpp_password_file: Option<PathBuf> = "", Text, parse::optional(parse::path);
+    /// Type of system that the link binds with (`system_type`), at most 12 characters.
+    smpp_system_type: String = "", Text, parse::smpp_field(12);
+    /// PEM file with additional CA certificates to trust for the link.
+    smpp_ca_file: Option<PathBuf> = "", Text, parse::optional(parse::path);
+    /// Maximum number of SMS that are submitted and not answered.
+    smpp_window: usize = "32", Number, parse::number(1..=1_000);
+    /// Silence of the SMS centre after which it is asked whether it is there, in milliseconds.
+    smpp_enquire_link_ms: u32 = "30000", Number, parse::number(100..=3_600_000);
+    /// Timeout of a response of the SMS centre, and of the connection, in milliseconds; then the
+    /// link connects again.
+    smpp_response_timeout_ms: u32 = "10000", Number, parse::number(100..=600_000);
+    /// Maximum pause between two attempts to connect the link, in milliseconds.
+    smpp_reconnect_max_ms: u32 = "60000", Number, parse::number(1_000..=3_600_000);
     /// Timeout of a delivery attempt, in milliseconds.
     delivery_timeout_ms: u32 = "20000", Number, parse::number(1..=600_000);
     /// Maximum number of concurrent deliveries per webhook.
@@ -490,6 +514,27 @@ impl Config {
                 None => ("tls_key", "tls_cert"),
             };
             reading.fault(given, format!("requires {missing}"));
+        }
+        self.check_smpp(reading);
+    }
+
+    fn check_smpp(&self, reading: &mut ConfigReader<'_>) {
+        if self.smpp_url.is_empty() {
+            return;
+        }
+        if self.smpp_system_id.is_empty() {
+            reading.fault("smpp_url", "requires smpp_system_id".to_owned());
+        }
+        match (&self.smpp_password, &self.smpp_password_file) {
+            (None, None) => {
+                let why = "requires smpp_password or smpp_password_file";
+                reading.fault("smpp_url", why.to_owned());
+            }
+            (Some(_), Some(_)) => {
+                let why = "must be empty, because smpp_password is given";
+                reading.fault("smpp_password_file", why.to_owned());
+            }
+            (Some(_), None) | (None, Some(_)) => {}
         }
     }
 }

@@ -12,5 +12,6 @@ pub mod load;
 pub mod operator;
 pub mod rest_client;
 pub mod service;
+pub mod smpp;
 pub mod telemetry;
 pub mod tls;

@@ -1,8 +1,9 @@
 //! How does the service start, in order, and stop, in reverse?
 //!
-//! Store, logging actor, arbiters with their sockets, running jobs, web actor. A stop drains the
-//! web actor, holds the jobs and stops the arbiters; the store needs no closing. A stop that is cut
-//! short loses nothing that was accepted: only the next start takes longer.
+//! Store, logging actor, arbiters with their sockets, running jobs, the link to an SMS centre, web
+//! actor. A stop drains the web actor, ends the link, holds the jobs and stops the arbiters; the
+//! store needs no closing. A stop that is cut short loses nothing that was accepted: only the next
+//! start takes longer.
 
 use std::convert::Infallible;
 use std::io;
@@ -21,7 +22,9 @@ use actors::jobs::{JobParts, Jobs};
 use actors::logging::{Logging, RetentionPeriods};
 use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
+use actors::smpp::Smpp;
 use actors::sms::SmsValidity;
+use actors::sms::network::SmsNetwork;
 use actors::socket::{self, Open};
 use actors::web::{self, Drain, Listening, Web};
 use engine::rules::{EndpointTrust, Rules, TransmissionRules};
@@ -37,6 +40,7 @@ use crate::config::{Config, cores};
 use crate::data_dir;
 use crate::deliveries::{self, DeliveryError};
 use crate::operator::OperatorToken;
+use crate::smpp::{self, LinkError};
 use crate::tls::{self, TlsError};
 
 /// The pause before the process is replaced, so that one that fails at once does not do so often.
@@ -77,6 +81,9 @@ pub enum StartError {
     /// Events could not be delivered.
     #[error(transparent)]
     Delivery(#[from] DeliveryError),
+    /// SMS could not be sent and received.
+    #[error(transparent)]
+    Link(#[from] LinkError),
     /// The certificate or its key is invalid.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -107,6 +114,7 @@ pub struct Service {
     state: ApiState,
     web: Vec<Addr<Web>>,
     jobs: Jobs,
+    smpp: Option<Smpp>,
     arbiters: Arbiters,
     commits: Arc<dyn Commit>,
 }
@@ -139,6 +147,7 @@ impl Service {
             master_key: Arc::clone(&master_key),
             rules: Arc::new(config.delivery_rules()),
         };
+        let link = smpp::options(config)?;
         let epoch = store.take_over().await?;
         let listeners = Listeners::open(config)?;
         let networks = Networks::load(&*store).await?;
@@ -173,6 +182,9 @@ impl Service {
             store.schedules().await?,
         );
         SmsValidity::new(clock.clone(), store.clone(), store.clone()).start();
+        let sms_network = SmsNetwork::new(clock.clone(), store.clone(), store.clone());
+        let smpp = link.map(|link| Smpp::start(clock.clone(), sms_network.clone(), link));
+        let smpp = smpp.transpose().map_err(LinkError::from)?;
         let operator_token_path = operator.path.clone();
         let commits: Arc<dyn Commit> = store.clone();
         let parts = api::ApiParts {
@@ -187,6 +199,8 @@ impl Service {
             lost,
             networks,
             backups,
+            sms_network,
+            smpp: smpp.clone(),
         };
         let state = ApiState::new(config, parts);
         let http = listeners.http.address;
@@ -204,6 +218,7 @@ impl Service {
             state,
             web,
             jobs,
+            smpp,
             arbiters,
             commits,
         })
@@ -228,11 +243,17 @@ impl Service {
         info!("stopping");
         self.state.set_draining();
         // All are asked before the first is waited for.
+        let unbound = self.smpp.as_ref().map(Smpp::quiesce);
         let drained: Vec<_> = self.web.iter().map(|web| web.send(Drain)).collect();
         for drained in drained {
             if drained.await.is_err() {
                 warn!("a web actor has stopped");
             }
+        }
+        if let Some(unbound) = unbound
+            && let Err(error) = unbound.await
+        {
+            warn!(%error, "the link to the SMS centre has stopped");
         }
         if let Err(error) = self.jobs.quiesce().await {
             warn!(%error, "the runner of jobs has stopped");

@@ -7,7 +7,7 @@
 
 mod fault;
 mod resolver;
-mod trust;
+pub(crate) mod trust;
 
 use std::fmt;
 use std::sync::Arc;

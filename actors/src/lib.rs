@@ -16,6 +16,8 @@ mod meters;
 pub mod policy;
 pub mod registry;
 mod reply;
+pub mod settle;
+pub mod smpp;
 pub mod sms;
 pub mod socket;
 mod step_events;

@@ -1,5 +1,7 @@
 //! Who settles SMS whose validity is over? One actor, which looks for them now and then.
 
+pub mod network;
+
 use std::sync::Arc;
 use std::time::Duration;
 

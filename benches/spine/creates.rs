@@ -11,6 +11,7 @@ use actix_web::web::ServiceConfig;
 use actors::delivery::{Deliveries, DeliveryParts};
 use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
+use actors::sms::network::SmsNetwork;
 use actors::web::{self, Listening, Web};
 use engine::action::{Lwm2mRequest, Mode, NewAction, Request};
 use engine::change::{Batch, Change, Owner};
@@ -144,6 +145,11 @@ pub(crate) fn serve(
         devices: line.devices.clone(),
         limits: config.job_limits(),
     };
+    let sms_network = SmsNetwork::new(
+        shelf.clock.clone(),
+        Arc::clone(&commits),
+        shelf.store.clone(),
+    );
     let parts = ApiParts {
         commits,
         store: shelf.store.clone(),
@@ -156,6 +162,8 @@ pub(crate) fn serve(
         lost: None,
         networks: Networks::default(),
         backups: shelf.store.clone(),
+        sms_network,
+        smpp: None,
     };
     let state = ApiState::new(config, parts);
     state.set_ready();

@@ -66,6 +66,31 @@ pub const SMS_TAKEN_MAX: u32 = 100;
 /// The SMS whose validity is over that are settled at once.
 pub const SMS_LAPSED_AT_ONCE: u32 = 100;
 
+/// The SMS to a device without a final status that a receipt is compared with: as many as the
+/// setting allows.
+pub const SMS_OPEN_MAX: u32 = 10_000;
+
+/// The messages and receipts of an SMS centre that wait to be stored; one more is answered with
+/// ESME_RX_T_APPN, and delivered again later. An SMS centre has a window of its own, far below.
+pub const SMPP_INBOUND_MAX: usize = 1_000;
+
+/// The characters of a message of a device over SMPP: 255 parts of 153.
+pub const SMPP_TEXT_CHARACTERS_MAX: usize = 255 * 153;
+
+/// How often a link looks for SMS that wait: a caller does not notice, and it is one read.
+pub const SMPP_TAKE_EVERY_MS: i64 = 200;
+
+/// The shortest pause between two attempts to bind.
+pub const SMPP_BACK_OFF_MS_MIN: i64 = 1_000;
+
+/// The shortest and the longest pause after an SMS centre refused a submission for now.
+pub const SMPP_PAUSE_MS_MIN: i64 = 500;
+/// See [`SMPP_PAUSE_MS_MIN`].
+pub const SMPP_PAUSE_MS_MAX: i64 = 30_000;
+
+/// How long a link that stops waits for responses: the service stops within ten seconds.
+pub const SMPP_STOP_MS: i64 = 3_000;
+
 /// The networks of a customer.
 pub const NETWORKS_MAX: usize = 64;
 

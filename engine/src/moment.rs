@@ -71,6 +71,11 @@ impl Timestamp {
         self.utc().format("%Y-%m-%d %H:%M:%S")
     }
 
+    /// `261121124351000+`: an absolute time of SMPP (SMPP 3.4 section 7.1.1).
+    pub fn smpp(self) -> impl fmt::Display {
+        self.utc().format("%y%m%d%H%M%S000+")
+    }
+
     fn utc(self) -> DateTime<Utc> {
         // chrono covers 262,000 years; no stored time lies outside.
         DateTime::from_timestamp_millis(self.0).unwrap_or(DateTime::<Utc>::MAX_UTC)

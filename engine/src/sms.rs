@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!              taken by the network          buffered by the network
-//!   PENDING ---------------------> IN PROGRESS -----------------> BUFFERED
-//!    |   |                          |     |                        |   |
+//!   PENDING <--------------------> IN PROGRESS -----------------> BUFFERED
+//!    |   |     refused for now      |     |                        |   |
 //!    |   | its validity is over     |     | DELIVERED, FAILED or EXPIRED, as the network reports
 //!    |   +--> EXPIRED               |     +------------------------+---+--> that status
 //!    |                              |                              |
@@ -108,6 +108,17 @@ pub struct SubmittedSms {
     pub final_at: Option<Timestamp>,
     /// Why it is failed.
     pub reason: Option<Box<str>>,
+    /// The parts that an SMS centre accepted over a link, as far as that is known, in order.
+    pub parts: Vec<SubmittedPart>,
+}
+
+/// A part of an SMS that an SMS centre accepted.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct SubmittedPart {
+    /// The id that the SMS centre gave it, if the response is known.
+    pub message_id: Option<Box<str>>,
+    /// What was reported of it last.
+    pub status: Option<ReportedStatus>,
 }
 
 /// What the network has to do for an SMS.
@@ -254,6 +265,15 @@ impl Sms {
         last
     }
 
+    /// The reference that a part of it is submitted with, which a receipt may repeat. Two parts to
+    /// one device have the same one rarely; their message ids tell them apart.
+    pub fn part_reference(&self, number: u8) -> u16 {
+        // Ids of one time differ little; their product differs in the upper bits (Knuth).
+        let mixed = self.id.number().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let [high, low, ..] = mixed.to_be_bytes();
+        u16::from_be_bytes([high, low]).wrapping_add(u16::from(number))
+    }
+
     /// What the lists have of it.
     pub fn state(&self) -> SmsState {
         let Some(submitted) = self.submitted() else {
@@ -328,6 +348,11 @@ impl SmsStatus {
             Self::Delivered | Self::Failed | Self::Expired | Self::Canceled => true,
         }
     }
+}
+
+impl ReportedStatus {
+    /// Every status.
+    pub const ALL: [Self; 4] = [Self::Buffered, Self::Delivered, Self::Failed, Self::Expired];
 }
 
 impl From<ReportedStatus> for SmsStatus {

@@ -13,6 +13,7 @@ use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
 use serde::Serialize;
 
 use actors::jobs::selection::SelectionFailure;
+use actors::sms::network::NetworkError;
 use engine::action::Mode;
 use engine::change::UniqueName;
 use engine::delivery::forwarding::ReplayUnderWay;
@@ -470,6 +471,16 @@ impl From<Unavailable> for ApiError {
         Self {
             inner: Some("the store did not respond".to_owned()),
             ..failure
+        }
+    }
+}
+
+impl From<NetworkError> for ApiError {
+    fn from(error: NetworkError) -> Self {
+        match error {
+            NetworkError::UnknownDevice => Self::unknown("device"),
+            NetworkError::UnknownSms => Self::unknown("sms"),
+            NetworkError::Store(error) => Self::from(error),
         }
     }
 }

@@ -63,12 +63,16 @@ struct HealthBody {
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<LossBody>,
+    /// The state of the link to an SMS centre, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    smpp: Option<&'static str>,
 }
 
 impl HealthBody {
     const OK: Self = Self {
         status: "ok",
         lost: None,
+        smpp: None,
     };
 }
 
@@ -119,8 +123,14 @@ pub(super) async fn readyz(api: web::Data<Api>) -> Result<HttpResponse, ApiError
     let answered = tokio::time::timeout(STORE_PATIENCE, question).await;
     answered.map_err(|_| ApiError::from(store::Unavailable))??;
     let lost = api.lost.as_ref().map(LossBody::of);
+    // Without the link everything but SMS works, and those wait.
+    let smpp = api.smpp.as_ref().map(|link| match link.is_bound() {
+        true => "bound",
+        false => "unbound",
+    });
     Ok(HttpResponse::Ok().json(HealthBody {
         lost,
+        smpp,
         ..HealthBody::OK
     }))
 }

@@ -1,28 +1,17 @@
 //! How are records changed that no actor owns? Read, decide, and commit with expectations.
 
 use engine::directory::Decision;
-use store::{Commit, CommitError};
+use store::Commit;
 use tracing::Instrument as _;
 
 use super::error::ApiError;
 
-/// How often a decision is repeated after a conflicting commit; then the caller gets 503.
-const RETRIES: u32 = 3;
-
-/// Decides and commits, and repeats both after a conflict.
+/// Decides and commits, and repeats both after a conflict; after some the caller gets 503.
 pub(super) async fn settle<T>(
     commits: &dyn Commit,
     decide: impl AsyncFn() -> Result<Decision<T>, ApiError>,
 ) -> Result<T, ApiError> {
-    let mut retries_left = RETRIES;
-    loop {
-        let decided = decide().await?;
-        match commits.commit(decided.batch).await {
-            Ok(()) => return Ok(decided.answer),
-            Err(CommitError::Conflict) if retries_left > 0 => retries_left -= 1,
-            Err(error) => return Err(ApiError::from(error)),
-        }
-    }
+    actors::settle::settle(commits, decide).await
 }
 
 /// Completes a change even if the caller disconnects: devices must get every stored change.

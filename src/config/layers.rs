@@ -121,18 +121,39 @@ impl Layers {
         let mut unknown = Vec::new();
         for (key, value) in table {
             let key = key.get_ref();
-            let row = rows().find(|row| row.name == key);
-            match (row, text_of(value.get_ref())) {
-                (Some(row), Some(text)) => self.give(row.name, text, source.clone()),
-                (_, None) => {
-                    let why = "must be a string, an integer, true, false or a list of them";
-                    self.fault(source.place(key), why);
+            let value = value.get_ref();
+            // A table has the settings that begin with its name.
+            if let DeValue::Table(table) = value
+                && is_group(key)
+            {
+                for (rest, value) in table {
+                    let key = format!("{key}_{}", rest.get_ref());
+                    self.add_value(&source, &key, value.get_ref(), &mut unknown);
                 }
-                (None, Some(_)) => unknown.push(source.place(key)),
+            } else {
+                self.add_value(&source, key, value, &mut unknown);
             }
         }
         for at in unknown {
             self.fault(at, "unknown setting");
+        }
+    }
+
+    fn add_value(
+        &mut self,
+        source: &Source,
+        key: &str,
+        value: &DeValue<'_>,
+        unknown: &mut Vec<String>,
+    ) {
+        let row = rows().find(|row| row.name == key);
+        match (row, text_of(value)) {
+            (Some(row), Some(text)) => self.give(row.name, text, source.clone()),
+            (_, None) => {
+                let why = "must be a string, an integer, true, false or a list of them";
+                self.fault(source.place(key), why);
+            }
+            (None, Some(_)) => unknown.push(source.place(key)),
         }
     }
 
@@ -261,6 +282,14 @@ impl ConfigReader<'_> {
             _ => Err(ConfigFaults(self.faults)),
         }
     }
+}
+
+/// Whether settings begin with a name.
+fn is_group(name: &str) -> bool {
+    rows().any(|row| {
+        let rest = row.name.strip_prefix(name);
+        rest.is_some_and(|rest| rest.starts_with('_'))
+    })
 }
 
 /// A TOML value as the text that other layers would have.

@@ -6,12 +6,13 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use actors::smpp::SmppServer;
 use engine::BlockSize;
 
 use super::StoreChoice;
 
 /// A text that is neither printed nor logged.
-#[derive(Clone, Eq, PartialEq)]
+#[derive(Clone, Default, Eq, PartialEq)]
 pub struct SecretText(String);
 
 impl SecretText {
@@ -111,6 +112,63 @@ fn waits_up_to(max: usize, text: &str) -> Result<Vec<u32>, String> {
              separated by commas"
         )
     })
+}
+
+/// The characters of the password of SMPP (SMPP 3.4 section 5.2.2).
+pub(crate) const SMPP_PASSWORD_MAX: usize = 8;
+
+/// SMS centres: `smpp://host:port` or `smpps://host:port`, separated by commas.
+pub(super) fn smpp_servers(text: &str) -> Result<Vec<SmppServer>, String> {
+    let urls = text.split(',').map(str::trim).filter(|url| !url.is_empty());
+    let servers: Option<Vec<SmppServer>> = urls.map(smpp_server).collect();
+    servers.ok_or_else(|| {
+        "must be smpp://host:port or smpps://host:port, several separated by commas".to_owned()
+    })
+}
+
+fn smpp_server(url: &str) -> Option<SmppServer> {
+    let (scheme, place) = url.split_once("://")?;
+    let is_tls = match scheme {
+        "smpp" => false,
+        "smpps" => true,
+        _ => return None,
+    };
+    let (host, port) = place.rsplit_once(':')?;
+    let is_bracketed = host.starts_with('[') && host.ends_with(']');
+    let host = host.trim_matches(['[', ']']);
+    let is_host = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    let is_valid = match is_bracketed {
+        true => host.parse::<std::net::Ipv6Addr>().is_ok(),
+        false => !host.is_empty() && host.chars().all(is_host),
+    };
+    let port = port.parse().ok().filter(|port| *port != 0)?;
+    is_valid.then(|| SmppServer {
+        host: host.into(),
+        port,
+        is_tls,
+    })
+}
+
+/// A field of `bind_transceiver`.
+pub(super) fn smpp_field(max: usize) -> impl Fn(&str) -> Result<String, String> {
+    move |text| match is_smpp_field(text, max) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("must be at most {max} printable ASCII characters")),
+    }
+}
+
+/// The password of SMPP.
+pub(crate) fn smpp_password(text: &str) -> Result<SecretText, String> {
+    match is_smpp_field(text, SMPP_PASSWORD_MAX) {
+        true => Ok(SecretText(text.to_owned())),
+        false => Err(format!(
+            "must be at most {SMPP_PASSWORD_MAX} printable ASCII characters"
+        )),
+    }
+}
+
+fn is_smpp_field(text: &str, max: usize) -> bool {
+    text.len() <= max && text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
 }
 
 /// A store that this build supports.

@@ -115,6 +115,25 @@ fn every_fault_names_its_source_and_its_key() {
 }
 
 #[test]
+fn a_table_of_a_file_has_the_settings_that_begin_with_its_name() {
+    let mut layers = Layers::of_defaults();
+    let file = "[smpp]\nurl = ['smpp://a:1', 'smpps://[::1]:2']\nsystem_id = 'me'\n\
+                password = 'secret08'\nwindow = 7";
+    layers.add_file_text(Path::new(FILE), file);
+    let config = Config::of(&layers).unwrap();
+    let servers: Vec<String> = config.smpp_url.iter().map(ToString::to_string).collect();
+    assert_eq!(servers, ["a:1", "::1:2"]);
+    assert_eq!(config.smpp_url.iter().filter(|it| it.is_tls).count(), 1);
+    assert_eq!((&*config.smpp_system_id, config.smpp_window), ("me", 7));
+    let mut faulty = Layers::of_defaults();
+    faulty.add_file_text(Path::new(FILE), "[smpp]\ncolour = 1\n[colour]\nred = 1");
+    let faults = Config::of(&faulty).unwrap_err().to_string();
+    let expected = "key smpp_colour: unknown setting";
+    assert!(faults.contains(expected), "{faults}");
+    assert!(faults.contains("key colour: must be"), "{faults}");
+}
+
+#[test]
 fn a_file_that_is_not_toml_is_a_fault_with_its_line() {
     let mut layers = Layers::of_defaults();
     layers.add_file_text(Path::new(FILE), "http = \n");

@@ -22,6 +22,10 @@ pub trait SmsReads: Send + Sync {
     /// How many SMS to the device with this integer id have no final status, up to `max`.
     fn open_sms(&self, device: u64, max: u32) -> ReadAnswer<u32>;
 
+    /// The SMS to the device with this integer id that have no final status, the oldest first, at
+    /// most `max`.
+    fn open_sms_of(&self, device: u64, max: u32) -> ReadAnswer<Vec<Sms>>;
+
     /// SMS for which the network has something to do, the oldest first, at most `max`.
     fn sms_for_network(&self, max: u32) -> ReadAnswer<Vec<Sms>>;
 

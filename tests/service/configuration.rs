@@ -165,6 +165,26 @@ fn help_and_version_are_printed() {
 }
 
 /// The error output of a run with a wrong configuration, which must exit with status 2.
+#[test]
+fn an_error_of_the_link_is_named() {
+    let url = ("SIGNALBOX_SMPP_URL", "smpp://smsc.example:2775");
+    let name = ("SIGNALBOX_SMPP_SYSTEM_ID", "signalbox");
+    let cases: [(&[(&str, &str)], &str); 4] = [
+        (
+            &[("SIGNALBOX_SMPP_URL", "smsc.example:2775")],
+            "must be smpp://host:port",
+        ),
+        (&[url], "requires smpp_system_id"),
+        (&[url, name], "requires smpp_password or smpp_password_file"),
+        (&[("SIGNALBOX_SMPP_PASSWORD", "secret089")], "at most 8"),
+    ];
+    for (variables, expected) in cases {
+        let error = refused(&[], variables);
+        assert!(error.contains(expected), "{variables:?}: {error}");
+        assert!(!error.contains("secret089"), "{error}");
+    }
+}
+
 fn refused(arguments: &[&str], variables: &[(&str, &str)]) -> String {
     let folder = TempDir::new().unwrap();
     let mut command = signalbox();

@@ -22,7 +22,14 @@ use crate::vocabulary::service::Service;
 
 #[test]
 fn the_documented_metrics_are_the_exported_ones() {
-    let mut setup = TestService::with(&[("SIGNALBOX_ARBITERS", "3")], Configuration::new(ID));
+    // Nothing listens there: the link has its metrics all the same.
+    let settings = [
+        ("SIGNALBOX_ARBITERS", "3"),
+        ("SIGNALBOX_SMPP_URL", "smpp://127.0.0.1:9"),
+        ("SIGNALBOX_SMPP_SYSTEM_ID", "signalbox"),
+        ("SIGNALBOX_SMPP_PASSWORD", "secret08"),
+    ];
+    let mut setup = TestService::with(&settings, Configuration::new(ID));
     setup.device.update();
     setup.caller.perform(ID, &read("/3/0/0"));
     // The scrape is itself a call, which the next scrape counts.

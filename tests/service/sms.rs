@@ -1,8 +1,10 @@
 //! Are SMS of devices forwarded, and SMS to devices sent at most once and reported?
 
 mod forwarding;
+mod link;
 mod listing;
 mod sending;
+mod session;
 
 use serde_json::{Value, json};
 

@@ -17,5 +17,6 @@ pub(crate) mod plain;
 pub(crate) mod poll;
 pub(crate) mod program;
 pub(crate) mod service;
+pub(crate) mod smsc;
 pub(crate) mod upload;
 pub(crate) mod wire;

@@ -11,7 +11,7 @@ use tracing::warn;
 use super::HttpError;
 
 /// A TLS configuration that trusts the authorities of the system and those of this PEM text.
-pub(super) fn tls(authorities: Option<&[u8]>) -> Result<ClientConfig, HttpError> {
+pub(crate) fn tls(authorities: Option<&[u8]>) -> Result<ClientConfig, HttpError> {
     let mut roots = RootCertStore::empty();
     let system = rustls_native_certs::load_native_certs();
     let (of_system, _unreadable) = roots.add_parsable_certificates(system.certs);
@@ -20,7 +20,7 @@ pub(super) fn tls(authorities: Option<&[u8]>) -> Result<ClientConfig, HttpError>
     }
     // A machine may have none; then plain HTTP and the operator's own are left.
     if of_system == 0 {
-        warn!("the system has no CA certificates; deliveries to public hosts will fail");
+        warn!("the system has no CA certificates; connections to public hosts will fail");
     }
     let tls = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()

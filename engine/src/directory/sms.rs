@@ -1,6 +1,8 @@
 //! Decisions about SMS: those of devices are stored and published part by part, those to devices
 //! have a status until it is final.
 
+pub mod submitting;
+
 use crate::change::{Batch, Change, Expect};
 use crate::directory::Decision;
 use crate::event::{DeviceInfo, Event, EventContent};
@@ -10,7 +12,8 @@ use crate::moment::{Moment, Timestamp};
 use crate::profile::Profile;
 use crate::sms::{
     AddressType, JoinedSms, MultiPartInfo, NetworkTask, PartsKey, ReceivedPart, ReceivedSms,
-    ReportedStatus, Sms, SmsEndpoint, SmsReport, SmsState, SmsStatus, SmsWay, SubmittedSms,
+    ReportedStatus, Sms, SmsEndpoint, SmsReport, SmsState, SmsStatus, SmsWay, SubmittedPart,
+    SubmittedSms,
 };
 
 /// A message of a device that the network hands in.
@@ -162,6 +165,7 @@ pub fn submit(
         buffered_at: None,
         final_at: None,
         reason: None,
+        parts: Vec::new(),
     };
     let sms = Sms {
         id: SmsId::new(m),
@@ -259,9 +263,8 @@ pub fn cancel(m: &mut Moment, device: &Profile, was: Sms) -> Result<Decision<()>
         | None => return Err(SmsRefusal::NotCancellable),
     };
     let settlement = Settlement {
-        status: SmsStatus::Canceled,
         task,
-        reason: None,
+        ..Settlement::reported(SmsStatus::Canceled)
     };
     Ok(settled(m, device, was, settlement))
 }
@@ -276,9 +279,8 @@ pub fn lapse(m: &mut Moment, device: &Profile, was: Sms) -> Decision<()> {
         _ if due_at > m.now() => return unchanged(),
         Some(SmsStatus::Pending) => Settlement::reported(SmsStatus::Expired),
         Some(SmsStatus::InProgress | SmsStatus::Buffered) => Settlement {
-            status: SmsStatus::Failed,
-            task: None,
-            reason: Some("outcome unknown"),
+            reason: Some("outcome unknown".into()),
+            ..Settlement::reported(SmsStatus::Failed)
         },
         Some(
             SmsStatus::Delivered | SmsStatus::Failed | SmsStatus::Expired | SmsStatus::Canceled,
@@ -292,7 +294,9 @@ pub fn lapse(m: &mut Moment, device: &Profile, was: Sms) -> Decision<()> {
 struct Settlement {
     status: SmsStatus,
     task: Option<NetworkTask>,
-    reason: Option<&'static str>,
+    reason: Option<Box<str>>,
+    /// What is known of the parts, if it changes.
+    parts: Option<Vec<SubmittedPart>>,
 }
 
 impl Settlement {
@@ -301,6 +305,7 @@ impl Settlement {
             status,
             task: None,
             reason: None,
+            parts: None,
         }
     }
 }
@@ -313,7 +318,10 @@ fn settled(m: &mut Moment, device: &Profile, was: Sms, to: Settlement) -> Decisi
     let mut submitted = submitted.clone();
     submitted.status = to.status;
     submitted.task = to.task;
-    submitted.reason = to.reason.map(Into::into);
+    submitted.reason = to.reason;
+    if let Some(parts) = to.parts {
+        submitted.parts = parts;
+    }
     let mut events = Vec::new();
     if to.status.is_final() {
         submitted.final_at = Some(m.now());

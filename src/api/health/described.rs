@@ -57,6 +57,12 @@ fn ready() -> Schema {
         "What was lost from the end of the store before it was started with `--accept-loss`. \
          Absent otherwise.",
     )
+    .may(
+        "smpp",
+        Schema::one_of_words(vec!["bound", "unbound"]),
+        "Whether the link to the SMS centre is up. Without it SMS wait, and everything else works. \
+         Absent if no link is configured.",
+    )
 }
 
 fn ok() -> Schema {

@@ -111,6 +111,7 @@ fn submitted(status: SmsStatus) -> Sms {
         buffered_at: None,
         final_at: None,
         reason: None,
+        parts: Vec::new(),
     };
     sms(SmsWay::ToDevice(Box::new(submitted)))
 }
@@ -128,6 +129,7 @@ fn failed() -> Sms {
         buffered_at: Some(NOON.plus_s(2)),
         final_at: Some(NOON.plus_s(60)),
         reason: Some("outcome unknown".into()),
+        parts: Vec::new(),
     };
     Sms {
         source: "Acme".into(),

@@ -19,6 +19,7 @@ use actors::jobs::{JobParts, Jobs};
 use actors::logging::Logging;
 use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
+use actors::sms::network::SmsNetwork;
 use engine::arbiter::ArbiterLimits;
 use engine::customer::SecretDigest;
 use engine::dispatch::shard_map::ShardMap;
@@ -114,6 +115,7 @@ impl TestService {
             limits: config.job_limits(),
         };
         let jobs = Jobs::start(job_parts, Vec::new(), Vec::new());
+        let sms_network = SmsNetwork::new(clock.clone(), commits.clone(), store.clone());
         let parts = ApiParts {
             commits,
             store: store.clone(),
@@ -126,6 +128,8 @@ impl TestService {
             lost: None,
             networks: Networks::default(),
             backups: store.clone(),
+            sms_network,
+            smpp: None,
         };
         let state = ApiState::new(&config, parts);
         Self {

@@ -6,8 +6,8 @@ use engine::ids::SmsId;
 use engine::profile::Profile;
 use engine::query::PageRequest;
 use engine::sms::{
-    AddressType, JoinedSms, NetworkTask, PartsKey, ReceivedPart, Sms, SmsStatus, SmsWay,
-    SubmittedSms,
+    AddressType, JoinedSms, NetworkTask, PartsKey, ReceivedPart, ReportedStatus, Sms, SmsStatus,
+    SmsWay, SubmittedPart, SubmittedSms,
 };
 
 use super::samples::{acme, at, batch, device, forgotten, known, moment};
@@ -68,6 +68,10 @@ pub(super) fn are_listed_as_their_state_says(ground: &TestBed<'_>) {
     put(&*store, vec![changed(&first, &taken)]);
     assert_eq!(lists(&*store, &tracker), ([id(20)].into(), 2, 2));
     assert_eq!(wait(store.open_sms(tracker.number, 1)), Ok(1));
+    let both = vec![taken.clone(), second.clone()];
+    assert_eq!(wait(store.open_sms_of(tracker.number, 9)), Ok(both));
+    let oldest = vec![taken.clone()];
+    assert_eq!(wait(store.open_sms_of(tracker.number, 1)), Ok(oldest));
     let done = to_device(&tracker, 10, SmsStatus::Delivered);
     put(&*store, vec![changed(&taken, &done)]);
     assert_eq!(lists(&*store, &tracker), ([id(20)].into(), 1, 1));
@@ -192,6 +196,7 @@ pub(crate) fn to_device(device: &Profile, second: i64, status: SmsStatus) -> Sms
         buffered_at: None,
         final_at: None,
         reason: None,
+        parts: Vec::new(),
     };
     sms(device, second, SmsWay::ToDevice(Box::new(submitted)))
 }
@@ -224,6 +229,13 @@ fn full(device: &Profile, second: i64) -> Sms {
         buffered_at: Some(at(second + 3)),
         final_at: Some(at(second + 4)),
         reason: Some("outcome unknown".into()),
+        parts: vec![
+            SubmittedPart::default(),
+            SubmittedPart {
+                message_id: Some("00f3a1".into()),
+                status: Some(ReportedStatus::Expired),
+            },
+        ],
     }));
     Sms {
         dest: Some("882285100000001".into()),

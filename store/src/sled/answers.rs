@@ -318,6 +318,11 @@ impl SmsReads for SledStore {
         self.readers.show(move |db| sms::open_sms(db, device, max))
     }
 
+    fn open_sms_of(&self, device: u64, max: u32) -> ReadAnswer<Vec<Sms>> {
+        self.readers
+            .show(move |db| sms::open_sms_of(db, device, max))
+    }
+
     fn sms_for_network(&self, max: u32) -> ReadAnswer<Vec<Sms>> {
         self.readers.show(move |db| sms::sms_for_network(db, max))
     }

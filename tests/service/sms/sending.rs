@@ -230,7 +230,7 @@ fn the_open_sms_of_a_device_have_a_bound() {
 }
 
 /// A time so many seconds from now, as SMS have it.
-fn expiry_in_seconds(s: u64) -> String {
+pub(super) fn expiry_in_seconds(s: u64) -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let s = i64::try_from(now.unwrap().as_secs() + s).unwrap();
     let time = engine::moment::Timestamp::from_ms(s * 1_000);

@@ -63,6 +63,12 @@ pub(in crate::sled) fn open_sms(db: &Db, device: u64, max: u32) -> Result<u32, F
     Ok(open)
 }
 
+/// The SMS to a device without a final status, the oldest first.
+pub(in crate::sled) fn open_sms_of(db: &Db, device: u64, max: u32) -> Result<Vec<Sms>, Fault> {
+    let prefix = key::sms::open_of(device);
+    listed(db, &prefix, &key::behind(prefix.clone()), max)
+}
+
 /// SMS for which the network has something to do, the oldest first.
 pub(in crate::sled) fn sms_for_network(db: &Db, max: u32) -> Result<Vec<Sms>, Fault> {
     let prefix = key::sms::for_network();

@@ -2,7 +2,9 @@
 
 use engine::ids::{DeviceKey, Iccid, SmsId};
 use engine::moment::Timestamp;
-use engine::sms::{JoinedSms, ReceivedPart, Sms, SmsWay, SubmittedSms};
+use engine::sms::{
+    JoinedSms, ReceivedPart, ReportedStatus, Sms, SmsStatus, SmsWay, SubmittedPart, SubmittedSms,
+};
 use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};
 
@@ -88,6 +90,18 @@ struct SubmittedV1<'a> {
     final_at_ms: Option<i64>,
     #[b(9)]
     reason: Option<&'a str>,
+    /// None in records that were written before links.
+    #[b(10)]
+    parts: Option<Vec<SubmittedPartV1<'a>>>,
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct SubmittedPartV1<'a> {
+    #[b(0)]
+    message_id: Option<&'a str>,
+    #[n(1)]
+    status: Option<u8>,
 }
 
 /// Writes an SMS.
@@ -192,7 +206,31 @@ fn submitted_record(submitted: &SubmittedSms) -> SubmittedV1<'_> {
         buffered_at_ms: submitted.buffered_at.map(Timestamp::as_ms),
         final_at_ms: submitted.final_at.map(Timestamp::as_ms),
         reason: submitted.reason.as_deref(),
+        parts: (!submitted.parts.is_empty())
+            .then(|| submitted.parts.iter().map(submitted_part_record).collect()),
     }
+}
+
+fn submitted_part_record(part: &SubmittedPart) -> SubmittedPartV1<'_> {
+    SubmittedPartV1 {
+        message_id: part.message_id.as_deref(),
+        status: part
+            .status
+            .map(|status| code::of_sms_status(SmsStatus::from(status))),
+    }
+}
+
+fn read_submitted_part(part: SubmittedPartV1<'_>) -> Result<SubmittedPart, Unreadable> {
+    let status = part.status.map(code::sms_status).transpose()?;
+    let status = status.map(|status| {
+        let mut all = ReportedStatus::ALL.into_iter();
+        all.find(|reported| SmsStatus::from(*reported) == status)
+            .ok_or(Unreadable::Damaged("the status of a part of an SMS"))
+    });
+    Ok(SubmittedPart {
+        message_id: part.message_id.map(Into::into),
+        status: status.transpose()?,
+    })
 }
 
 fn read_submitted(record: SubmittedV1<'_>) -> Result<SubmittedSms, Unreadable> {
@@ -207,6 +245,12 @@ fn read_submitted(record: SubmittedV1<'_>) -> Result<SubmittedSms, Unreadable> {
         buffered_at: record.buffered_at_ms.map(Timestamp::from_ms),
         final_at: record.final_at_ms.map(Timestamp::from_ms),
         reason: record.reason.map(Into::into),
+        parts: record
+            .parts
+            .into_iter()
+            .flatten()
+            .map(read_submitted_part)
+            .collect::<Result<_, _>>()?,
     })
 }
 
