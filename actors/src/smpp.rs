@@ -23,6 +23,7 @@ use engine::sms::Sms;
 use rustls::ClientConfig;
 use store::CommitError;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 use tracing::{debug, error, info, warn};
 
 use crate::clock::Clock;
@@ -36,6 +37,10 @@ use meters::LinkMeters;
 
 /// The pause before a change that the store did not accept is tried again.
 const STORE_RETRY: Duration = Duration::from_secs(1);
+
+/// How long a stop may take: longer than the link waits for responses, and well below the ten
+/// seconds that operators are promised.
+const STOP_MAX: Duration = Duration::from_secs(5);
 
 /// The pause before a link that panicked is started again.
 const RESTART_PAUSE: Duration = Duration::from_secs(1);
@@ -138,10 +143,11 @@ impl Handler<StopLink> for LinkSupervisor {
     fn handle(&mut self, stop: StopLink, _: &mut Context<Self>) -> ResponseFuture<()> {
         let stopped = self.link.as_ref().map(|link| link.send(stop));
         Box::pin(async move {
-            if let Some(stopped) = stopped
-                && let Err(error) = stopped.await
-            {
-                warn!(%error, "the link to the SMS centre has stopped");
+            let Some(stopped) = stopped else { return };
+            match timeout(STOP_MAX, stopped).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => warn!(%error, "the link to the SMS centre has stopped"),
+                Err(_elapsed) => warn!("the store does not take what the SMS centre answered"),
             }
         })
     }

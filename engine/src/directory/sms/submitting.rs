@@ -1,7 +1,7 @@
 //! Decisions about the parts of SMS that a link submits to an SMS centre: which were accepted,
 //! which are refused, and which part a delivery receipt is about.
 
-use protocol::smpp::receipt::{Receipt, ReceiptState, is_same_id};
+use protocol::smpp::receipt::{Receipt, ReceiptState, is_same_id, is_same_id_otherwise_written};
 
 use super::{Settlement, put, settled, unchanged};
 use crate::change::{Batch, Expect};
@@ -116,11 +116,13 @@ fn matched(open: Vec<Sms>, receipt: &Receipt) -> Option<(Sms, u8)> {
     type Fits = fn(&Sms, u8, &Receipt) -> bool;
     let ways: [Fits; 4] = [
         |sms, number, receipt| {
-            has_reference(sms, number, receipt) && has_id(sms, number, receipt, is_same_id)
+            let has_id = has_id(sms, number, receipt, is_same_id)
+                || has_id(sms, number, receipt, is_same_id_otherwise_written);
+            has_id && has_reference(sms, number, receipt)
         },
-        |sms, number, receipt| has_id(sms, number, receipt, |one, other| one == other),
-        |sms, number, receipt| has_reference(sms, number, receipt) && is_unanswered(sms, number),
         |sms, number, receipt| has_id(sms, number, receipt, is_same_id),
+        |sms, number, receipt| has_reference(sms, number, receipt) && is_unanswered(sms, number),
+        |sms, number, receipt| has_id(sms, number, receipt, is_same_id_otherwise_written),
     ];
     let totals = open
         .iter()
