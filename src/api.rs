@@ -9,6 +9,8 @@ mod actions;
 mod backup;
 mod body;
 mod body_budget;
+pub mod broker_commands;
+mod brokers;
 mod call;
 mod clients;
 mod customers;

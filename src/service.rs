@@ -16,7 +16,7 @@ use actix::{Actor as _, Addr};
 use actix_rt::System;
 use actors::arbiters::Arbiters;
 use actors::clock::{Clock, wall_clock};
-use actors::delivery::{Deliveries, DeliveryParts};
+use actors::delivery::{Deliveries, DeliveryParts, command_queue};
 use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
 use actors::logging::{Logging, RetentionPeriods};
@@ -138,11 +138,14 @@ impl Service {
         let store: Arc<dyn Store> = store;
         let operator = OperatorToken::load_or_make(config).map_err(StartError::OperatorToken)?;
         let clock = Clock::new();
+        let (commands, broker_commands) = command_queue();
         let delivering = DeliveryParts {
             clock: clock.clone(),
             commits: store.clone(),
             store: store.clone(),
             http: deliveries::http(config)?,
+            brokers: deliveries::brokers(config)?,
+            commands,
             policy: config.policy(),
             master_key: Arc::clone(&master_key),
             rules: Arc::new(config.delivery_rules()),
@@ -208,6 +211,7 @@ impl Service {
         let web = [Some(listeners.http), listeners.operator];
         let web = web.into_iter().flatten().map(|web| web.start(&state));
         let web = web.collect::<Result<_, _>>()?;
+        actix_rt::spawn(api::broker_commands::serve(state.clone(), broker_commands));
         state.set_ready();
         Ok(Self {
             http,

@@ -20,13 +20,15 @@ use engine::ids::{CustomerId, DestinationId};
 use engine::supervision::Unserved;
 use store::sealed::MasterKey;
 use store::{Commit, DeliveryReads};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tracing::{Span, error};
 
+use crate::broker::BrokerConnector;
 use crate::clock::Clock;
 use crate::http::HttpClient;
 use crate::logging::Logging;
 pub use forwarder::sealing_context;
+pub use messages::CommandCall;
 
 use messages::{AskDestination, CreateDestination, ForgetCustomer, ForwarderCommand, Reply};
 use supervisor::ForwarderSupervisor;
@@ -42,12 +44,24 @@ pub struct DeliveryParts {
     pub store: Arc<dyn DeliveryReads>,
     /// HTTP out.
     pub http: HttpClient,
+    /// Connections to brokers.
+    pub brokers: BrokerConnector,
+    /// Takes the commands that come from brokers.
+    pub commands: mpsc::Sender<CommandCall>,
     /// Which addresses may be called.
     pub policy: AddressPolicy,
     /// Opens the secrets of destinations.
     pub master_key: Arc<MasterKey>,
     /// The rules of deliveries.
     pub rules: Arc<DeliveryRules>,
+}
+
+/// Commands of all brokers that wait for the API: each broker has one in progress at a time.
+const COMMANDS_MAX: usize = 64;
+
+/// The queue of the commands that come from brokers.
+pub fn command_queue() -> (mpsc::Sender<CommandCall>, mpsc::Receiver<CommandCall>) {
+    mpsc::channel(COMMANDS_MAX)
 }
 
 /// The handle to all destinations.

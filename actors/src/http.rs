@@ -5,8 +5,8 @@
 //! are not used, and time and size of a response are bounded. Only the status of a response and
 //! its `Retry-After` count: the rest is dropped.
 
-mod fault;
-mod resolver;
+pub(crate) mod fault;
+pub(crate) mod resolver;
 pub(crate) mod trust;
 
 use std::fmt;
@@ -176,8 +176,9 @@ impl HttpClient {
             idle_per_host_max,
             authorities,
         } = outbound;
+        let roots = trust::roots(authorities.as_deref())?;
         let client = Client::builder()
-            .tls_backend_preconfigured(trust::tls(authorities.as_deref())?)
+            .tls_backend_preconfigured(trust::trusting(roots.into()).with_no_client_auth())
             .dns_resolver(GuardedResolver::new(policy, lookup))
             .no_proxy()
             .redirect(redirect::Policy::none())

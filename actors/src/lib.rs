@@ -5,6 +5,7 @@
 //! starts, drains and stops the API.
 
 pub mod arbiters;
+pub mod broker;
 pub mod clock;
 pub mod delivery;
 pub mod devices;

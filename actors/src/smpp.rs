@@ -69,7 +69,8 @@ impl Smpp {
         network: SmsNetwork,
         options: LinkOptions,
     ) -> Result<Self, HttpError> {
-        let tls = Arc::new(trust::tls(options.authorities.as_deref())?);
+        let roots = Arc::new(trust::roots(options.authorities.as_deref())?);
+        let tls = Arc::new(trust::trusting(roots).with_no_client_auth());
         let is_bound = Arc::new(AtomicBool::new(false));
         let parts = Arc::new(LinkParts {
             clock,

@@ -8,7 +8,7 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use actix_web::web::ServiceConfig;
-use actors::delivery::{Deliveries, DeliveryParts};
+use actors::delivery::{Deliveries, DeliveryParts, command_queue};
 use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
 use actors::sms::network::SmsNetwork;
@@ -131,6 +131,8 @@ pub(crate) fn serve(
         commits: Arc::clone(&commits),
         store: shelf.store.clone(),
         http: deliveries::http(config).expect("the defaults can be delivered with"),
+        brokers: deliveries::brokers(config).expect("the defaults can be delivered with"),
+        commands: command_queue().0,
         policy: config.policy(),
         master_key: Arc::clone(&master_key),
         rules: Arc::new(config.delivery_rules()),

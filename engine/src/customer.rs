@@ -169,6 +169,11 @@ impl Scopes {
         other.0 & !self.0 == 0
     }
 
+    /// The scopes that are in both sets.
+    pub const fn common(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
     /// The set of these bits.
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits)

@@ -8,5 +8,6 @@ pub mod destination;
 pub mod forwarder;
 pub mod forwarders;
 pub mod forwarding;
+pub mod mqtt;
 pub mod partner;
 pub mod signature;

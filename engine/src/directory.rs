@@ -90,9 +90,9 @@ pub enum DirectoryRefusal {
         /// The id of the partner.
         partner: &'static str,
     },
-    /// The customer has the most webhooks allowed.
-    #[error("a customer can have at most {max} webhooks")]
-    TooManyWebhooks {
+    /// The customer has the most webhooks and brokers allowed.
+    #[error("a customer can have at most {max} webhooks and MQTT brokers")]
+    TooManyIntegrations {
         /// The most allowed.
         max: usize,
     },

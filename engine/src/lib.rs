@@ -56,5 +56,6 @@ pub use protocol::lwm2m::path::Path;
 pub use protocol::lwm2m::payload::formats::WriteMethod;
 pub use protocol::lwm2m::value::{DataType, ObjectLink, Value};
 pub use protocol::lwm2m::version::{EnablerVersion, Version};
+pub use protocol::mqtt::MqttVersion;
 pub use protocol::smpp as smpp_pdu;
 pub use protocol::sms as sms_text;

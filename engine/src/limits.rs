@@ -264,10 +264,25 @@ pub const CLIENTS_MAX: usize = 100;
 /// refused with 409.
 pub const CLIENT_SECRETS_MAX: usize = 2;
 
-/// Webhooks a customer may have: each reads the queued events and stores its progress by itself, so
-/// that none delays another, and a customer needs few. One more is refused with 409. Plugins are
+/// Webhooks and brokers a customer may have: each reads the queued events and stores its progress
+/// by itself, so that none delays another, and a customer needs few. One more is refused with 409. Plugins are
 /// not counted: a customer has at most one for each partner.
-pub const WEBHOOKS_MAX: usize = 20;
+pub const INTEGRATIONS_MAX: usize = 20;
+
+/// The bytes of the prefix of the topics of a broker: topics have 65,535 bytes, and brokers allow
+/// fewer.
+pub const TOPIC_PREFIX_BYTES_MAX: usize = 200;
+
+/// The characters of the user name and of the password at a broker.
+pub const BROKER_LOGIN_CHARACTERS_MAX: usize = 1_024;
+
+/// The bytes of a certificate chain or a key of a broker, in PEM: more than chains of four
+/// certificates have.
+pub const BROKER_PEM_BYTES_MAX: usize = 16_384;
+
+/// Commands that wait for the one before: brokers that speak MQTT 3.1.1 send as many as they like.
+/// With one more the connection is closed, and the broker sends them again.
+pub const BROKER_COMMANDS_MAX: usize = 1_024;
 
 /// The bytes of the URL of a webhook: more than known URLs have, and less than servers are known to
 /// refuse. A longer one is refused.

@@ -1,4 +1,4 @@
-//! Bytes to meaning: CoAP and LwM2M, decoded and encoded without clocks, randomness or sockets.
+//! Bytes to meaning: CoAP, LwM2M and MQTT, decoded and encoded without clocks, randomness or sockets.
 //!
 //! Everything here is a pure function of its arguments. Bytes from devices are untrusted: they
 //! become a typed value or a refusal, and never a panic.
@@ -6,5 +6,6 @@
 pub mod base64_text;
 pub mod coap;
 pub mod lwm2m;
+pub mod mqtt;
 pub mod smpp;
 pub mod sms;

@@ -6,7 +6,7 @@ use actix_web::dev::Payload;
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 
-use engine::customer::{Scope, SecretDigest};
+use engine::customer::{Scope, Scopes, SecretDigest};
 use engine::ids::{ClientId, CustomerId};
 
 use super::Api;
@@ -32,6 +32,8 @@ pub(super) struct AuthenticatedCaller {
     pub(super) customer: CustomerId,
     /// The API client.
     pub(super) client: ClientId,
+    /// What its token may do.
+    pub(super) scopes: Scopes,
 }
 
 /// The API client, if the route needs one; an error if the call is not authorised.
@@ -63,6 +65,7 @@ pub(super) async fn authorise(
             Ok(Some(AuthenticatedCaller {
                 customer: client.customer,
                 client: client.id,
+                scopes: token.scopes.common(client.scopes),
             }))
         }
     }

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use engine::customer::Customer;
 use engine::delivery::backlog::Backlog;
+use engine::delivery::command::TestOutcome;
 use engine::delivery::destination::Destination;
 use engine::directory::DirectoryRefusal;
 use engine::directory::destination::destination_of;
@@ -81,6 +82,16 @@ struct BacklogBody {
     dead_letters: u64,
 }
 
+/// The result of a test event.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::api) struct TestedBody {
+    delivered: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status_code: Option<u16>,
+    message: String,
+}
+
 impl<T> WithBacklogBody<T> {
     /// The destination with its backlog.
     pub(super) fn of(destination: T, backlog: Backlog) -> Self {
@@ -91,6 +102,17 @@ impl<T> WithBacklogBody<T> {
         Self {
             destination,
             backlog,
+        }
+    }
+}
+
+impl TestedBody {
+    /// The result.
+    pub(in crate::api) fn of(tested: TestOutcome) -> Self {
+        Self {
+            delivered: tested.accepted,
+            status_code: tested.status,
+            message: tested.message,
         }
     }
 }
@@ -112,6 +134,30 @@ pub(super) async fn delete<K: DestinationKind>(
 ) -> Result<HttpResponse, ApiError> {
     to_its_end(removed::<K>(api, caller, segment.id)).await?;
     Ok(HttpResponse::NoContent().finish())
+}
+
+/// POST: restarts a failed destination.
+pub(super) async fn restart<K: DestinationKind>(
+    caller: AuthenticatedCaller,
+    PathSegment(segment): PathSegment<DestinationSegment<K>>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, ApiError> {
+    owned::<K>(&api, &caller, segment.id).await?;
+    let restarted = api.deliveries.restart(segment.id).await;
+    let restarted = restarted.map_err(unserved::<K>)?;
+    Ok(HttpResponse::Ok().json(shown::<K>(&restarted)?))
+}
+
+/// POST: sends a test event and returns the result.
+pub(super) async fn test<K: DestinationKind>(
+    caller: AuthenticatedCaller,
+    PathSegment(segment): PathSegment<DestinationSegment<K>>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, ApiError> {
+    owned::<K>(&api, &caller, segment.id).await?;
+    let tested = api.deliveries.test(segment.id).await;
+    let tested = tested.map_err(unserved::<K>)?;
+    Ok(HttpResponse::Ok().json(TestedBody::of(tested)))
 }
 
 /// Creates the destination that `decide` decides on from the customer and its other destinations.

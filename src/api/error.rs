@@ -583,7 +583,7 @@ impl From<DirectoryRefusal> for ApiError {
             DirectoryRefusal::TooManySecrets { .. } => Self::clash("TOO_MANY_SECRETS", refusal),
             DirectoryRefusal::LastSecret => Self::clash("LAST_SECRET", refusal),
             DirectoryRefusal::PluginExists { .. } => Self::clash("PLUGIN_EXISTS", refusal),
-            DirectoryRefusal::TooManyWebhooks { .. } => {
+            DirectoryRefusal::TooManyIntegrations { .. } => {
                 Self::clash("TOO_MANY_DESTINATIONS", refusal)
             }
             DirectoryRefusal::DeviceExists(names) => {

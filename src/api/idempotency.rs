@@ -20,7 +20,7 @@ use engine::idempotency::{
     CallFingerprint, CreatedByCall, IdempotencyKey, IdempotencyKeyText, IdempotencyRecord,
     IdempotentCall,
 };
-use engine::ids::{ActionId, DeviceKey};
+use engine::ids::{ActionId, CustomerId, DeviceKey};
 use store::DeviceReads;
 
 use super::Api;
@@ -48,6 +48,16 @@ impl FromRequest for IdempotencyKeyHeader {
 }
 
 impl IdempotencyKeyHeader {
+    /// The keys of a command, which are those of a header.
+    pub(super) fn of_texts(keys: &[String]) -> Self {
+        // What is no text of a header is no key either.
+        let unreadable = |_| HeaderValue::from_static("");
+        let values = keys
+            .iter()
+            .map(|key| HeaderValue::from_str(key).unwrap_or_else(unreadable));
+        Self(values.collect())
+    }
+
     /// The identity of a call with a key: the key and a fingerprint of the place and of all fields,
     /// none of which was taken yet. A fault of the key is added to the faults of the fields.
     pub(super) fn read(&self, place: &[&str], fields: &mut Fields) -> Option<CallIdentity> {
@@ -87,12 +97,12 @@ impl CallIdentity {
     async fn call(
         self,
         api: &Api,
-        caller: Option<&AuthenticatedCaller>,
+        customer: Option<&CustomerId>,
     ) -> Result<IdempotentCall, ApiError> {
         let Self { key, fingerprint } = self;
-        let key = match caller {
-            Some(caller) => {
-                let customer = api.store.customer(caller.customer.clone()).await?;
+        let key = match customer {
+            Some(customer) => {
+                let customer = api.store.customer(customer.clone()).await?;
                 let customer = customer.ok_or_else(ApiError::token_invalid)?;
                 IdempotencyKey::of(customer.number, &key)
             }
@@ -231,7 +241,7 @@ where
     let Some(identity) = identity else {
         return act(keeper).await;
     };
-    let once = identity.call(api, caller).await?;
+    let once = identity.call(api, caller.map(|it| &it.customer)).await?;
     let created = execute(api, once, async move |records| {
         let earlier = records.into_iter().find_map(|record| match record.created {
             CreatedByCall::Answered(response) => Some(response),
@@ -254,7 +264,7 @@ where
 /// Executes a call that creates action requests, only once if it has a key.
 pub(super) async fn call<T: 'static, F>(
     api: &web::Data<Api>,
-    caller: &AuthenticatedCaller,
+    customer: &CustomerId,
     identity: Option<CallIdentity>,
     act: impl FnOnce(KnownCall) -> F + 'static,
 ) -> Result<T, ApiError>
@@ -265,7 +275,7 @@ where
         let (once, records) = (None, Vec::new());
         return act(KnownCall { once, records }).await;
     };
-    let once = identity.call(api, Some(caller)).await?;
+    let once = identity.call(api, Some(customer)).await?;
     let store = Arc::clone(&api.store);
     execute(api, once, async move |records| {
         let records = held(&*store, records).await?;

@@ -1,7 +1,7 @@
 //! Which handlers manage webhooks?
 
 pub(super) mod described;
-mod request_body;
+pub(super) mod request_body;
 mod response_body;
 pub(super) mod webhook_events;
 
@@ -9,7 +9,7 @@ use actix_web::{HttpResponse, web};
 
 use engine::delivery::destination::{Destination, DestinationAmendment};
 use engine::directory::destination::{
-    SealedField, WebhookAmendments, admit_webhook, draft_webhook,
+    SealedField, WebhookAmendments, admit_integration, draft_webhook,
 };
 use engine::ids::DestinationId;
 
@@ -24,7 +24,7 @@ use super::idempotency::{self, IdempotencyKeyHeader};
 use super::records::to_its_end;
 use super::segment::PathSegment;
 
-pub(super) use response_body::{TestedBody, WebhookBody};
+pub(super) use response_body::{TypeBody, WebhookBody, types_of};
 
 /// Webhooks as a kind of destination.
 pub(super) struct Webhooks;
@@ -58,7 +58,7 @@ pub(super) async fn create(
             of,
             keeper,
             move |m, known, others| {
-                admit_webhook(known, others)?;
+                admit_integration(known, others)?;
                 let seal =
                     |id, field: SealedField<'_>, text: &str| sealing.seal_for(id, field, text);
                 Ok(draft_webhook(m, &customer, new, seal))
@@ -88,33 +88,6 @@ pub(super) async fn amend(
     let amendments = request_body::amendments(fields, api.policy, seal)?;
     let amended = to_its_end(amended(api.clone(), caller, id, amendments)).await?;
     Ok(HttpResponse::Ok().json(shown::<Webhooks>(&amended)?))
-}
-
-/// POST: restarts a failed webhook.
-pub(super) async fn restart(
-    caller: AuthenticatedCaller,
-    PathSegment(DestinationSegment { id, .. }): PathSegment<DestinationSegment<Webhooks>>,
-    api: web::Data<Api>,
-) -> Result<HttpResponse, ApiError> {
-    owned::<Webhooks>(&api, &caller, id).await?;
-    let restarted = api.deliveries.restart(id).await;
-    let restarted = restarted.map_err(unserved::<Webhooks>)?;
-    Ok(HttpResponse::Ok().json(shown::<Webhooks>(&restarted)?))
-}
-
-/// POST: sends a test event and returns the result.
-pub(super) async fn test(
-    caller: AuthenticatedCaller,
-    PathSegment(DestinationSegment { id, .. }): PathSegment<DestinationSegment<Webhooks>>,
-    api: web::Data<Api>,
-) -> Result<HttpResponse, ApiError> {
-    owned::<Webhooks>(&api, &caller, id).await?;
-    let tested = api
-        .deliveries
-        .test(id)
-        .await
-        .map_err(unserved::<Webhooks>)?;
-    Ok(HttpResponse::Ok().json(TestedBody::of(tested)))
 }
 
 async fn amended(

@@ -9,14 +9,15 @@ use engine::customer::Scope;
 use super::access::Access;
 use super::actions::creating::{self, Coap, Lwm2m, Udp};
 use super::actions::described::{coap, lwm2m, udp};
+use super::brokers::{Brokers, described as broker};
 use super::destinations::{self, dead_letters};
 use super::integrations::{Webhooks, described};
 use super::plugins::Plugins;
 use super::sms::described::{forwarder, network};
 use super::{
-    actions, backup, clients, customers, definitions, devices, docs, health, import, integrations,
-    jobs, logs, messages, metrics, networks, openapi, plugins, psk, schedules, settings, sms,
-    strangers, tokens,
+    actions, backup, brokers, clients, customers, definitions, devices, docs, health, import,
+    integrations, jobs, logs, messages, metrics, networks, openapi, plugins, psk, schedules,
+    settings, sms, strangers, tokens,
 };
 
 /// One route: method, path, access, description and handler.
@@ -171,9 +172,9 @@ routes! {
     DELETE "/management-api/v1/integrate/clouds/webhooks/{webhook}"
         Customer(IntegrationsWrite) => destinations::delete::<Webhooks>, described::delete;
     POST "/management-api/v1/integrate/clouds/webhooks/{webhook}/test"
-        Customer(IntegrationsWrite) => integrations::test, integrations::described::test;
+        Customer(IntegrationsWrite) => destinations::test::<Webhooks>, described::test;
     POST "/management-api/v1/integrate/clouds/webhooks/{webhook}/restart"
-        Customer(IntegrationsWrite) => integrations::restart, integrations::described::restart;
+        Customer(IntegrationsWrite) => destinations::restart::<Webhooks>, described::restart;
     GET "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters"
         Customer(IntegrationsRead) => dead_letters::list::<Webhooks>, described::letters;
     DELETE "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters"
@@ -183,6 +184,28 @@ routes! {
         Customer(IntegrationsWrite) => dead_letters::replay::<Webhooks>, described::replay;
     DELETE "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters/{event}"
         Customer(IntegrationsWrite) => dead_letters::discard::<Webhooks>, described::discard;
+    POST "/management-api/v1/integrate/clouds/mqtt"
+        Customer(IntegrationsWrite) => brokers::create, broker::create;
+    GET "/management-api/v1/integrate/clouds/mqtt"
+        Customer(IntegrationsRead) => brokers::list, broker::list;
+    GET "/management-api/v1/integrate/clouds/mqtt/{broker}"
+        Customer(IntegrationsRead) => destinations::show::<Brokers>, broker::show;
+    PATCH "/management-api/v1/integrate/clouds/mqtt/{broker}"
+        Customer(IntegrationsWrite) => brokers::amend, broker::amend;
+    DELETE "/management-api/v1/integrate/clouds/mqtt/{broker}"
+        Customer(IntegrationsWrite) => destinations::delete::<Brokers>, broker::delete;
+    POST "/management-api/v1/integrate/clouds/mqtt/{broker}/test"
+        Customer(IntegrationsWrite) => destinations::test::<Brokers>, broker::test;
+    POST "/management-api/v1/integrate/clouds/mqtt/{broker}/restart"
+        Customer(IntegrationsWrite) => destinations::restart::<Brokers>, broker::restart;
+    GET "/management-api/v1/integrate/clouds/mqtt/{broker}/deadletters"
+        Customer(IntegrationsRead) => dead_letters::list::<Brokers>, broker::letters;
+    DELETE "/management-api/v1/integrate/clouds/mqtt/{broker}/deadletters"
+        Customer(IntegrationsWrite) => dead_letters::discard_all::<Brokers>, broker::discard_all;
+    POST "/management-api/v1/integrate/clouds/mqtt/{broker}/deadletters/replay"
+        Customer(IntegrationsWrite) => dead_letters::replay::<Brokers>, broker::replay;
+    DELETE "/management-api/v1/integrate/clouds/mqtt/{broker}/deadletters/{event}"
+        Customer(IntegrationsWrite) => dead_letters::discard::<Brokers>, broker::discard;
     // Plugins of partners (seed 4.10).
     GET "/management-api/v1/partners/plugins"
         Customer(PluginsRead) => plugins::list, plugins::described::list;

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use actix::Actor as _;
 use actix_rt::System;
 use actors::arbiters::Arbiters;
+use actors::broker::BrokerConnector;
 use actors::clock::Clock;
-use actors::delivery::{Deliveries, DeliveryParts};
+use actors::delivery::{Deliveries, DeliveryParts, command_queue};
 use actors::devices::Devices;
 use actors::http::{HttpClient, HttpOptions};
 use actors::jobs::selection::DeviceSelection;
@@ -302,6 +303,8 @@ fn delivering((commits, store): (Arc<FaultyStore>, Arc<SledStore>), clock: Clock
         commits,
         store,
         http: HttpClient::new(HttpOptions::under(policy)).unwrap(),
+        brokers: BrokerConnector::new(&HttpOptions::under(policy)).unwrap(),
+        commands: command_queue().0,
         policy,
         master_key: Arc::new(MasterKey::from_bytes(&[7; 32])),
         rules: Arc::new(DeliveryRules {

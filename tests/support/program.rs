@@ -110,6 +110,16 @@ impl Program {
         self.signal("-INT");
     }
 
+    /// Stops the program until [`Program::resume`]: it keeps its connections and does nothing.
+    pub(crate) fn pause(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Lets the program continue.
+    pub(crate) fn resume(&self) {
+        self.signal("-CONT");
+    }
+
     fn signal(&self, signal: &str) {
         let mut kill = Command::new("kill");
         kill.arg(signal).arg(self.child.id().to_string());

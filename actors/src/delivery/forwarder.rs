@@ -4,6 +4,7 @@
 //! receipt is not Ok, the actor ends; the supervisor restores the forwarder from the store, and
 //! deliveries that were in flight are repeated under the same event id.
 
+mod broker_link;
 mod event_sender;
 mod running_tasks;
 
@@ -112,7 +113,10 @@ impl ForwarderActor {
             match effect {
                 ForwarderEffect::Commit(batch) => self.commit(batch, ctx),
                 ForwarderEffect::Retarget(destination) => {
-                    self.sender = Rc::new(EventSender::new(&self.parts, &destination));
+                    if !self.sender.is_for(&destination) {
+                        self.sender.close();
+                        self.sender = Rc::new(EventSender::new(&self.parts, &destination));
+                    }
                 }
                 ForwarderEffect::Begin(task) => self.begin(task),
                 ForwarderEffect::Test { event, at, reply } => self.test(event, at, reply, ctx),

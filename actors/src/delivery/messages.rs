@@ -4,6 +4,7 @@ use actix::Message;
 use engine::change::Batch;
 use engine::delivery::command::{DestinationCommand, DestinationReply};
 use engine::delivery::forwarders::ForwarderExit;
+use engine::delivery::mqtt::link::BrokerCommand;
 use engine::ids::{CustomerId, DestinationId};
 use engine::supervision::Generation;
 use engine::supervision::Unserved;
@@ -17,6 +18,17 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, Unserved>>;
 pub(super) fn answer<T>(reply: Reply<T>, answer: Result<T, Unserved>) {
     // A caller that went away can read the result later.
     let _ = reply.send(answer).is_ok();
+}
+
+/// To the API: a command of a customer that came from its broker.
+#[derive(Debug)]
+pub struct CommandCall {
+    /// The customer.
+    pub customer: CustomerId,
+    /// The command.
+    pub command: BrokerCommand,
+    /// Takes the answer, in JSON.
+    pub reply: oneshot::Sender<Vec<u8>>,
 }
 
 /// To the supervisor: create a destination.

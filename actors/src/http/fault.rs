@@ -10,7 +10,7 @@ use super::resolver::ResolveError;
 
 /// Why the request got no response.
 pub(super) fn of(error: &reqwest::Error) -> UnreachableReason {
-    let known = causes(error).find_map(known);
+    let known = in_causes(error);
     if let Some(known) = known {
         known
     } else if error.is_timeout() {
@@ -24,10 +24,9 @@ pub(super) fn of(error: &reqwest::Error) -> UnreachableReason {
     }
 }
 
-/// An error and its causes.
-fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
-    let first: &(dyn Error + 'static) = error;
-    iter::successors(Some(first), |error| cause_of(*error))
+/// The reason that an error or one of its causes tells, if it is one of names or TLS.
+pub(crate) fn in_causes(error: &(dyn Error + 'static)) -> Option<UnreachableReason> {
+    iter::successors(Some(error), |error| cause_of(*error)).find_map(known)
 }
 
 /// The cause of an error; an IO error does not list the error it wraps among its causes.
@@ -41,16 +40,22 @@ fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'st
 
 fn known(cause: &(dyn Error + 'static)) -> Option<UnreachableReason> {
     if let Some(unresolved) = cause.downcast_ref::<ResolveError>() {
-        return Some(match unresolved {
-            ResolveError::Forbidden => UnreachableReason::Forbidden,
-            ResolveError::Unknown => UnreachableReason::NameUnknown,
-        });
+        return Some((*unresolved).into());
     }
     let tls = cause.downcast_ref::<rustls::Error>()?;
     let rustls::Error::InvalidCertificate(certificate) = tls else {
         return Some(UnreachableReason::NoTls);
     };
     Some(of_certificate(certificate))
+}
+
+impl From<ResolveError> for UnreachableReason {
+    fn from(unresolved: ResolveError) -> Self {
+        match unresolved {
+            ResolveError::Forbidden => Self::Forbidden,
+            ResolveError::Unknown => Self::NameUnknown,
+        }
+    }
 }
 
 fn of_certificate(error: &CertificateError) -> UnreachableReason {

@@ -15,16 +15,16 @@ use tokio::net::lookup_host;
 use tokio::sync::OnceCell;
 
 /// The addresses of a name; empty if it has none.
-pub(super) type Addresses = Pin<Box<dyn Future<Output = Vec<IpAddr>> + Send>>;
+pub(crate) type Addresses = Pin<Box<dyn Future<Output = Vec<IpAddr>> + Send>>;
 
 /// Looks up the addresses of names.
-pub(super) trait HostLookup: Send + Sync {
+pub(crate) trait HostLookup: Send + Sync {
     /// All addresses of the name.
     fn addresses_of(&self, name: String) -> Addresses;
 }
 
 /// The system's resolver: its hosts file and its name servers.
-pub(super) struct SystemResolver;
+pub(crate) struct SystemResolver;
 
 impl HostLookup for SystemResolver {
     fn addresses_of(&self, name: String) -> Addresses {
@@ -37,7 +37,7 @@ impl HostLookup for SystemResolver {
 
 /// Why a name has no address to call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub(super) enum ResolveError {
+pub(crate) enum ResolveError {
     /// It has addresses, none of which may be called.
     #[error("none of its addresses may be called")]
     Forbidden,
@@ -47,7 +47,7 @@ pub(super) enum ResolveError {
 }
 
 /// Resolves names to addresses that may be called.
-pub(super) struct GuardedResolver {
+pub(crate) struct GuardedResolver {
     policy: AddressPolicy,
     lookup: Arc<dyn HostLookup>,
     /// Lookups in progress: the system uses a thread for each, and a name with slow servers must
@@ -57,7 +57,7 @@ pub(super) struct GuardedResolver {
 
 impl GuardedResolver {
     /// Passes on the addresses that the policy allows.
-    pub(super) fn new(policy: AddressPolicy, lookup: Arc<dyn HostLookup>) -> Self {
+    pub(crate) fn new(policy: AddressPolicy, lookup: Arc<dyn HostLookup>) -> Self {
         Self {
             policy,
             lookup,
@@ -80,19 +80,33 @@ impl GuardedResolver {
     }
 }
 
-impl Resolve for GuardedResolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let joined = self.joined(name.as_str());
+impl GuardedResolver {
+    /// The addresses of a name that may be called, without their port.
+    pub(crate) fn addresses(
+        &self,
+        name: &str,
+    ) -> impl Future<Output = Result<Vec<SocketAddr>, ResolveError>> + use<> {
+        let (joined, name) = (self.joined(name), name.to_owned());
         let lookup = Arc::clone(&self.lookup);
         let policy = self.policy;
+        async move {
+            let found = joined.get_or_init(|| lookup.addresses_of(name));
+            allowed(found.await, policy)
+        }
+    }
+}
+
+impl Resolve for GuardedResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let addresses = self.addresses(name.as_str());
         Box::pin(async move {
-            let found = joined.get_or_init(|| lookup.addresses_of(name.as_str().to_owned()));
-            Ok(allowed(found.await, policy)?)
+            let addresses: Addrs = Box::new(addresses.await?.into_iter());
+            Ok(addresses)
         })
     }
 }
 
-fn allowed(found: &[IpAddr], policy: AddressPolicy) -> Result<Addrs, ResolveError> {
+fn allowed(found: &[IpAddr], policy: AddressPolicy) -> Result<Vec<SocketAddr>, ResolveError> {
     if found.is_empty() {
         return Err(ResolveError::Unknown);
     }
@@ -102,7 +116,7 @@ fn allowed(found: &[IpAddr], policy: AddressPolicy) -> Result<Addrs, ResolveErro
     if allowed.is_empty() {
         return Err(ResolveError::Forbidden);
     }
-    Ok(Box::new(allowed.into_iter()))
+    Ok(allowed)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ impl Entry {
             to.name, to.id
         );
         let message = match to.target {
-            Target::Webhook(_) => "CloudIntegrator[IntegrationDisabled]",
+            Target::Webhook(_) | Target::Broker(_) => "CloudIntegrator[IntegrationDisabled]",
             Target::Plugin(_) => "CloudIntegrator[PluginDisabled]",
             Target::SmsForwarder(_) => "SmsForwarder[DeliveryFailed]",
         };
@@ -103,7 +103,7 @@ impl Entry {
 
 fn kind_of(to: &Destination) -> &'static str {
     match to.target {
-        Target::Webhook(_) => "integration",
+        Target::Webhook(_) | Target::Broker(_) => "integration",
         Target::Plugin(_) => "plugin",
         Target::SmsForwarder(_) => "forwarder",
     }

@@ -5,6 +5,7 @@
 //! is recognised. A name is resolved only when a connection is made; its addresses are then checked
 //! by the same [`AddressPolicy`].
 
+pub mod broker;
 pub mod headers;
 mod placeholder;
 pub mod plugin;

@@ -1,5 +1,7 @@
 //! What is a destination of a customer's events?
 
+use protocol::mqtt::MqttVersion;
+
 use crate::event::EventType;
 use crate::ids::{CustomerId, DestinationId};
 use crate::moment::Timestamp;
@@ -51,6 +53,8 @@ pub enum Target {
     Plugin(Plugin),
     /// SMS to an endpoint of the customer, by HTTP POST and PATCH (seed 6).
     SmsForwarder(SmsForwarder),
+    /// To a broker of the customer, by MQTT.
+    Broker(Box<Broker>),
 }
 
 /// An HTTP endpoint of a customer.
@@ -84,6 +88,48 @@ pub struct SmsForwarder {
     pub url: Box<str>,
     /// The integer id of the customer, which is part of each body.
     pub organisation: u64,
+}
+
+/// An MQTT broker of a customer.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Broker {
+    /// Its URL.
+    pub url: Box<str>,
+    /// What the topics begin with.
+    pub topic_prefix: Box<str>,
+    /// The version of MQTT.
+    pub version: MqttVersion,
+    /// The user name.
+    pub username: Option<Box<str>>,
+    /// The password.
+    pub password: Option<Sealed>,
+    /// The CA certificates (PEM) that are trusted instead of those of the system.
+    pub ca: Option<Box<str>>,
+    /// The certificate that the service shows, if it has one.
+    pub certificate: Option<ClientCertificate>,
+    /// Whether messages of the broker create action requests.
+    pub commands: BrokerCommands,
+    /// How payloads of devices that are JSON are sent.
+    pub json: JsonPayload,
+}
+
+/// The certificate that the service shows to a broker.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ClientCertificate {
+    /// The certificate and those between it and its CA (PEM).
+    pub chain: Box<str>,
+    /// Its private key (PEM).
+    pub key: Sealed,
+}
+
+/// Whether messages of a broker create action requests.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum BrokerCommands {
+    /// They do not: nothing is subscribed.
+    #[default]
+    Off,
+    /// They do.
+    On,
 }
 
 /// An HTTP header; its value may be a credential.
@@ -131,7 +177,7 @@ impl Target {
     pub fn webhook(&self) -> Option<&Webhook> {
         match self {
             Self::Webhook(webhook) => Some(webhook),
-            Self::Plugin(_) | Self::SmsForwarder(_) => None,
+            Self::Plugin(_) | Self::SmsForwarder(_) | Self::Broker(_) => None,
         }
     }
 
@@ -139,7 +185,7 @@ impl Target {
     pub fn plugin(&self) -> Option<&Plugin> {
         match self {
             Self::Plugin(plugin) => Some(plugin),
-            Self::Webhook(_) | Self::SmsForwarder(_) => None,
+            Self::Webhook(_) | Self::SmsForwarder(_) | Self::Broker(_) => None,
         }
     }
 
@@ -147,7 +193,15 @@ impl Target {
     pub fn sms_forwarder(&self) -> Option<&SmsForwarder> {
         match self {
             Self::SmsForwarder(forwarder) => Some(forwarder),
-            Self::Webhook(_) | Self::Plugin(_) => None,
+            Self::Webhook(_) | Self::Plugin(_) | Self::Broker(_) => None,
+        }
+    }
+
+    /// The broker, if it is one.
+    pub fn broker(&self) -> Option<&Broker> {
+        match self {
+            Self::Broker(broker) => Some(broker),
+            Self::Webhook(_) | Self::Plugin(_) | Self::SmsForwarder(_) => None,
         }
     }
 }

@@ -428,7 +428,7 @@ impl Forwarding {
                 self.retry_followers(m.now(), &queued);
             }
             None => match &self.destination.target {
-                Target::Webhook(_) | Target::Plugin(_) => {
+                Target::Webhook(_) | Target::Plugin(_) | Target::Broker(_) => {
                     self.fail(m, queued.sequence, &failure.why, out);
                 }
                 Target::SmsForwarder(_) => self.give_up(m, queued, (tries, failure), out),
@@ -440,7 +440,9 @@ impl Forwarding {
     /// one is not worth a whole round of tries of its own.
     fn next_delay_ms(&self, now: Timestamp, queued: &QueuedEvent, tries: u8) -> Option<i64> {
         let delays_ms = match &self.destination.target {
-            Target::Webhook(_) | Target::Plugin(_) => &self.rules.retry_delays_ms,
+            Target::Webhook(_) | Target::Plugin(_) | Target::Broker(_) => {
+                &self.rules.retry_delays_ms
+            }
             Target::SmsForwarder(_) => {
                 let delays_ms = &self.rules.sms_retry_delays_ms;
                 let age_ms = now.since_ms(queued.event.made_at());

@@ -1,16 +1,18 @@
 //! Decisions about destinations: which ones a customer may have, and how they are changed.
 
+use protocol::mqtt::MqttVersion;
+
 use crate::customer::Customer;
 use crate::delivery::address::plugin::{ServerDomain, WebhookKey};
 use crate::delivery::destination::{
-    Destination, DestinationState, EventTypes, Header, JsonPayload, Plugin, Replay, SmsForwarder,
-    Target, Webhook,
+    Broker, BrokerCommands, ClientCertificate, Destination, DestinationState, EventTypes, Header,
+    JsonPayload, Plugin, Replay, SmsForwarder, Target, Webhook,
 };
 use crate::delivery::partner::Partner;
 use crate::directory::DirectoryRefusal;
 use crate::directory::amending::FieldAmendment;
 use crate::ids::{CustomerId, DestinationId};
-use crate::limits::WEBHOOKS_MAX;
+use crate::limits::INTEGRATIONS_MAX;
 use crate::moment::Moment;
 use crate::sealed::Sealed;
 
@@ -42,6 +44,33 @@ pub struct NewPlugin {
     pub webhook_key: WebhookKey,
 }
 
+/// A broker to be created. Its secrets are not sealed yet.
+#[derive(Clone, Eq, PartialEq)]
+pub struct NewBroker {
+    /// Its display name.
+    pub name: Box<str>,
+    /// Its URL.
+    pub url: Box<str>,
+    /// What the topics begin with.
+    pub topic_prefix: Box<str>,
+    /// The version of MQTT.
+    pub version: MqttVersion,
+    /// The user name.
+    pub username: Option<Box<str>>,
+    /// The password.
+    pub password: Option<Box<str>>,
+    /// The CA certificates that are trusted, in PEM.
+    pub ca: Option<Box<str>>,
+    /// The certificate of the service and its key, in PEM.
+    pub certificate: Option<(Box<str>, Box<str>)>,
+    /// Whether messages of the broker create action requests.
+    pub commands: BrokerCommands,
+    /// The types of events it receives.
+    pub event_types: Option<EventTypes>,
+    /// How payloads of devices that are JSON are sent.
+    pub json: JsonPayload,
+}
+
 /// A field of a destination that is sealed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SealedField<'a> {
@@ -51,6 +80,10 @@ pub enum SealedField<'a> {
     Secret,
     /// The key of a plugin.
     WebhookKey,
+    /// The password at a broker.
+    BrokerPassword,
+    /// The private key of the certificate for a broker.
+    BrokerKey,
 }
 
 /// A change of a webhook; missing fields keep their value.
@@ -68,6 +101,31 @@ pub struct WebhookAmendments {
     pub json: Option<JsonPayload>,
     /// The secret that signs events.
     pub secret: FieldAmendment<Sealed>,
+}
+
+/// A change of a broker; missing fields keep their value.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct BrokerAmendments {
+    /// Its display name.
+    pub name: Option<Box<str>>,
+    /// Its URL.
+    pub url: Option<Box<str>>,
+    /// What the topics begin with.
+    pub topic_prefix: Option<Box<str>>,
+    /// The version of MQTT.
+    pub version: Option<MqttVersion>,
+    /// The user name.
+    pub username: FieldAmendment<Box<str>>,
+    /// The password.
+    pub password: FieldAmendment<Sealed>,
+    /// The CA certificates and the certificate of the service, which replace the previous ones.
+    pub tls: FieldAmendment<(Option<Box<str>>, Option<ClientCertificate>)>,
+    /// Whether messages of the broker create action requests.
+    pub commands: Option<BrokerCommands>,
+    /// The types of events it receives.
+    pub event_types: Option<EventTypes>,
+    /// How payloads of devices that are JSON are sent.
+    pub json: Option<JsonPayload>,
 }
 
 /// The webhook as it would be created; `seal` seals its secrets.
@@ -112,6 +170,40 @@ pub fn draft_plugin(
     draft_destination(m, customer, draft)
 }
 
+/// The broker as it would be created; `seal` seals its secrets. Results of requests are among its
+/// events if it sends commands.
+pub fn draft_broker(
+    m: &mut Moment,
+    customer: &CustomerId,
+    new: NewBroker,
+    seal: impl Fn(DestinationId, SealedField<'_>, &str) -> Sealed,
+) -> Destination {
+    let id = DestinationId::new(m.uuid());
+    let sealed = |text: Box<str>| seal(id, SealedField::BrokerPassword, &text);
+    let certificate = |(chain, key): (Box<str>, Box<str>)| ClientCertificate {
+        key: seal(id, SealedField::BrokerKey, &key),
+        chain,
+    };
+    let broker = Broker {
+        url: new.url,
+        topic_prefix: new.topic_prefix,
+        version: new.version,
+        username: new.username,
+        password: new.password.map(sealed),
+        ca: new.ca,
+        certificate: new.certificate.map(certificate),
+        commands: new.commands,
+        json: new.json,
+    };
+    let usual = match new.commands {
+        BrokerCommands::Off => EventTypes::usual(),
+        BrokerCommands::On => EventTypes::all(),
+    };
+    let event_types = new.event_types.unwrap_or(usual);
+    let draft = (id, new.name, Target::Broker(Box::new(broker)), event_types);
+    draft_destination(m, customer, draft)
+}
+
 /// The SMS forwarder as it would be created. A customer has one at most.
 pub fn draft_sms_forwarder(m: &mut Moment, customer: &Customer, url: Box<str>) -> Destination {
     let target = sms_forwarder_of(customer, url);
@@ -132,16 +224,19 @@ pub fn sms_forwarder_of(customer: &Customer, url: Box<str>) -> Target {
     })
 }
 
-/// Whether a customer that has these destinations may have one more webhook.
-pub fn admit_webhook(
+/// Whether a customer that has these destinations may have one more webhook or broker.
+pub fn admit_integration(
     customer: Option<&Customer>,
     others: &[Destination],
 ) -> Result<(), DirectoryRefusal> {
     check_known(customer)?;
-    let webhooks = others.iter().filter_map(|other| other.target.webhook());
-    if webhooks.count() >= WEBHOOKS_MAX {
-        let max = WEBHOOKS_MAX;
-        return Err(DirectoryRefusal::TooManyWebhooks { max });
+    let is_integration = |other: &&Destination| match &other.target {
+        Target::Webhook(_) | Target::Broker(_) => true,
+        Target::Plugin(_) | Target::SmsForwarder(_) => false,
+    };
+    if others.iter().filter(is_integration).count() >= INTEGRATIONS_MAX {
+        let max = INTEGRATIONS_MAX;
+        return Err(DirectoryRefusal::TooManyIntegrations { max });
     }
     Ok(())
 }
@@ -178,13 +273,49 @@ impl WebhookAmendments {
                 secret: self.secret.apply(webhook.secret),
                 json: self.json.unwrap_or(webhook.json),
             }),
-            target @ (Target::Plugin(_) | Target::SmsForwarder(_)) => target,
+            target @ (Target::Plugin(_) | Target::SmsForwarder(_) | Target::Broker(_)) => target,
         };
         Destination {
             name: self.name.unwrap_or(was.name),
             target,
             event_types: self.event_types.unwrap_or(was.event_types),
             ..was
+        }
+    }
+}
+
+impl BrokerAmendments {
+    /// The destination after the change. Queued events stay queued and are delivered with the new
+    /// settings.
+    pub fn apply(self, was: Destination) -> Destination {
+        let target = match was.target {
+            Target::Broker(broker) => Target::Broker(Box::new(self.broker(*broker))),
+            target @ (Target::Webhook(_) | Target::Plugin(_) | Target::SmsForwarder(_)) => target,
+        };
+        Destination {
+            name: self.name.unwrap_or(was.name),
+            target,
+            event_types: self.event_types.unwrap_or(was.event_types),
+            ..was
+        }
+    }
+
+    fn broker(&self, was: Broker) -> Broker {
+        let (ca, certificate) = match self.tls.clone() {
+            FieldAmendment::Keep => (was.ca, was.certificate),
+            FieldAmendment::Remove => (None, None),
+            FieldAmendment::Put(tls) => tls,
+        };
+        Broker {
+            url: self.url.clone().unwrap_or(was.url),
+            topic_prefix: self.topic_prefix.clone().unwrap_or(was.topic_prefix),
+            version: self.version.unwrap_or(was.version),
+            username: self.username.clone().apply(was.username),
+            password: self.password.clone().apply(was.password),
+            ca,
+            certificate,
+            commands: self.commands.unwrap_or(was.commands),
+            json: self.json.unwrap_or(was.json),
         }
     }
 }
@@ -261,7 +392,7 @@ mod tests {
     #[test]
     fn a_customer_has_one_plugin_of_a_partner_beside_its_webhooks() {
         let [gateway, dashboard] = ["gateway", "dashboard"].map(|id| Partner::find(id).unwrap());
-        let mut others = vec![drafted(); WEBHOOKS_MAX];
+        let mut others = vec![drafted(); INTEGRATIONS_MAX];
         assert_eq!(admit_plugin(Some(&acme()), &others, gateway), Ok(()));
         others.push(drafted_plugin());
         let exists = Err(DirectoryRefusal::PluginExists { partner: "gateway" });
@@ -272,16 +403,16 @@ mod tests {
     }
 
     #[test]
-    fn the_webhooks_of_a_customer_have_a_bound() {
-        let mut others = vec![drafted(); WEBHOOKS_MAX - 1];
+    fn the_integrations_of_a_customer_have_a_bound() {
+        let mut others = vec![drafted(); INTEGRATIONS_MAX - 1];
         others.push(drafted_plugin());
-        assert_eq!(admit_webhook(Some(&acme()), &others), Ok(()));
+        assert_eq!(admit_integration(Some(&acme()), &others), Ok(()));
         others.push(drafted());
-        let max = WEBHOOKS_MAX;
-        let refused = Err(DirectoryRefusal::TooManyWebhooks { max });
-        assert_eq!(admit_webhook(Some(&acme()), &others), refused);
+        let max = INTEGRATIONS_MAX;
+        let refused = Err(DirectoryRefusal::TooManyIntegrations { max });
+        assert_eq!(admit_integration(Some(&acme()), &others), refused);
         assert_eq!(
-            admit_webhook(None, &[]),
+            admit_integration(None, &[]),
             Err(DirectoryRefusal::CustomerUnknown)
         );
     }

@@ -7,7 +7,7 @@ use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
 use engine::action::{NewAction, Protocol};
-use engine::ids::{ActionId, DeviceId, DeviceKey};
+use engine::ids::{ActionId, CustomerId, DeviceId, DeviceKey};
 
 use super::request_body::{ActionParser, BulkDevices};
 use crate::api::Api;
@@ -15,6 +15,7 @@ use crate::api::access::AuthenticatedCaller;
 use crate::api::body::Json;
 use crate::api::call::Call;
 use crate::api::error::ApiError;
+use crate::api::fields::Fields;
 use crate::api::idempotency::{self, IdempotencyKeyHeader, KnownCall};
 use crate::api::jobs;
 use crate::api::segment::PathSegment;
@@ -52,7 +53,7 @@ impl ActionProtocol for Lwm2m {
 }
 
 /// The response for one device.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 pub(in crate::api) struct AcceptedBody {
     id: String,
     message: &'static str,
@@ -91,17 +92,54 @@ pub(in crate::api) async fn create<P: ActionProtocol>(
     caller: AuthenticatedCaller,
     PathSegment(device): PathSegment<DeviceId>,
     named: IdempotencyKeyHeader,
-    Json(mut fields): Json,
+    Json(fields): Json,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
-    let place = ["one", P::PROTOCOL.word(), device.as_str()];
+    let requested = RequestedAction {
+        customer: caller.customer,
+        device,
+        protocol: P::PROTOCOL,
+        named,
+        fields,
+    };
+    let id = create_one(&api, call, requested).await?;
+    Ok(HttpResponse::Accepted().json(AcceptedBody::of(id)))
+}
+
+/// A request for one device as its caller gives it.
+pub(in crate::api) struct RequestedAction {
+    /// The customer.
+    pub(in crate::api) customer: CustomerId,
+    /// The device.
+    pub(in crate::api) device: DeviceId,
+    /// The protocol.
+    pub(in crate::api) protocol: Protocol,
+    /// The idempotency key.
+    pub(in crate::api) named: IdempotencyKeyHeader,
+    /// The body.
+    pub(in crate::api) fields: Fields,
+}
+
+/// Creates a request for one device, unless an earlier call with the same idempotency key did.
+pub(in crate::api) async fn create_one(
+    api: &web::Data<Api>,
+    call: Call,
+    requested: RequestedAction,
+) -> Result<ActionId, ApiError> {
+    let RequestedAction {
+        customer,
+        device,
+        protocol,
+        named,
+        mut fields,
+    } = requested;
+    let place = ["one", protocol.word(), device.as_str()];
     let identity = named.read(&place, &mut fields);
-    let new = ActionParser::of(&api, P::PROTOCOL).parse_one(call, fields)?;
-    let device = DeviceKey::of(&caller.customer, &device);
+    let new = ActionParser::of(api, protocol).parse_one(call, fields)?;
+    let device = DeviceKey::of(&customer, &device);
     let devices = api.clone();
     let act = move |known: KnownCall| submit(&devices, &known, device, &new);
-    let id = idempotency::call(&api, &caller, identity, act).await?;
-    Ok(HttpResponse::Accepted().json(AcceptedBody::of(id)))
+    idempotency::call(api, &customer, identity, act).await
 }
 
 /// POST for several devices: each is accepted or rejected on its own. Devices that a filter selects
@@ -130,7 +168,7 @@ pub(in crate::api) async fn create_many<P: ActionProtocol>(
         devices,
     };
     let act = move |known: KnownCall| bulk.submit_all(known);
-    let body = idempotency::call(&api, &caller, identity, act).await?;
+    let body = idempotency::call(&api, &caller.customer, identity, act).await?;
     Ok(HttpResponse::Accepted().json(body))
 }
 

@@ -32,6 +32,19 @@ impl Fields {
             .map_or(FieldAmendment::Keep, FieldAmendment::Put)
     }
 
+    /// An optional object that `null` removes.
+    pub(in crate::api) fn object_amendment<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&mut Self) -> Option<T>,
+    ) -> FieldAmendment<T> {
+        if self.nulls.remove(name) {
+            return FieldAmendment::Remove;
+        }
+        let object = self.object(name, read).flatten();
+        object.map_or(FieldAmendment::Keep, FieldAmendment::Put)
+    }
+
     /// An optional string that cannot be removed.
     pub(in crate::api) fn replacement<T, W: Into<FieldFault>>(
         &mut self,

@@ -1,7 +1,7 @@
 //! Which operations manage webhooks and their dead letters? The OpenAPI descriptions.
 
 use engine::delivery::destination::DestinationState;
-use engine::limits::{WEBHOOK_URL_BYTES_MAX, WEBHOOKS_MAX};
+use engine::limits::{INTEGRATIONS_MAX, WEBHOOK_URL_BYTES_MAX};
 
 use super::request_body::type_words;
 use crate::api::destinations::MASKED;
@@ -48,7 +48,7 @@ pub(in crate::api) fn create() -> ApiOperation {
         )
         .once(
             &["TOO_MANY_DESTINATIONS"],
-            &format!("the customer has {WEBHOOKS_MAX} webhooks, which is the maximum."),
+            &format!("the customer has {INTEGRATIONS_MAX} webhooks and brokers, the maximum."),
         )
 }
 
@@ -160,13 +160,16 @@ fn amended_webhook() -> Schema {
         .named("AmendedWebhook")
 }
 
-const NAME: &str = "The display name.";
+/// The display name.
+pub(in crate::api) const NAME: &str = "The display name.";
 
 const URL: &str = "The URL that events are POSTed to.";
 
-const TYPES: &str = "The event types to deliver.";
+/// The types of events.
+pub(in crate::api) const TYPES: &str = "The event types to deliver.";
 
-const JSON_PAYLOAD: &str = "If `true`, UDP and CoAP data that is valid JSON is delivered as JSON \
+/// How JSON of devices is delivered.
+pub(in crate::api) const JSON_PAYLOAD: &str = "If `true`, UDP and CoAP data that is valid JSON is delivered as JSON \
                             instead of a base64 string. LwM2M values are always typed.";
 
 const HEADERS: &str = "HTTP headers sent with each event, as a map of names to values. At most 20 \
@@ -232,12 +235,14 @@ fn headers() -> Schema {
     Schema::map(Schema::text()).example(Node::from(example))
 }
 
-fn requested_types() -> Schema {
+/// The types of events in a request.
+pub(in crate::api) fn requested_types() -> Schema {
     let event_type = Schema::closed().must("type", Schema::one_of_words(type_words()), TYPE);
     types_of(event_type.named("WantedEventType"))
 }
 
-fn types_shown() -> Schema {
+/// The types of events in a response.
+pub(in crate::api) fn types_shown() -> Schema {
     let event_type = Schema::object().must("type", Schema::one_of_words(type_words()), TYPE);
     types_of(event_type.named("EventType"))
 }
@@ -260,7 +265,7 @@ pub(in crate::api) fn tested() -> Schema {
         .must(
             "delivered",
             Schema::truth(),
-            "Whether the endpoint answered with a 2xx status.",
+            "Whether the endpoint answered with a 2xx status, or the broker acknowledged the event.",
         )
         .may(
             "statusCode",

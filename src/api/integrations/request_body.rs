@@ -107,13 +107,14 @@ fn headers(fields: &mut Fields) -> Option<Vec<Plain>> {
     }
 }
 
-fn event_types(fields: &mut Fields) -> Option<EventTypes> {
+/// The types of events that a webhook or a broker receives.
+pub(in crate::api) fn event_types(fields: &mut Fields) -> Option<EventTypes> {
     let types = fields.objects("eventTypes", "type", |text| {
         let known = EventType::known(text).filter(|it| it.is_for_integrations());
         known.ok_or_else(|| format!("must be one of {}", type_words().join(", ")))
     })?;
     if types.is_empty() {
-        let message = "must have at least one item; use DELETE to delete the webhook";
+        let message = "must have at least one item; use DELETE to delete the integration";
         fields.fault("eventTypes", message);
         return None;
     }
@@ -121,13 +122,14 @@ fn event_types(fields: &mut Fields) -> Option<EventTypes> {
 }
 
 /// The words of the types that a webhook may have.
-pub(super) fn type_words() -> Vec<&'static str> {
+pub(in crate::api) fn type_words() -> Vec<&'static str> {
     let types = EventType::ALL.into_iter();
     let types = types.filter(|it| it.is_for_integrations());
     types.map(EventType::word).collect()
 }
 
-fn json_payload(fields: &mut Fields) -> Option<JsonPayload> {
+/// How JSON of devices is sent.
+pub(in crate::api) fn json_payload(fields: &mut Fields) -> Option<JsonPayload> {
     let is_enabled = fields.truth("jsonPayloadEnabled")?;
     Some(match is_enabled {
         true => JsonPayload::Parsed,

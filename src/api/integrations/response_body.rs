@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use engine::delivery::command::TestOutcome;
 use engine::delivery::destination::{Destination, EventTypes, JsonPayload, Replay, Webhook};
 use engine::event::EventType;
 
@@ -33,19 +32,9 @@ pub(in crate::api) struct WebhookBody {
 
 /// A type of events.
 #[derive(Serialize)]
-struct TypeBody {
+pub(in crate::api) struct TypeBody {
     #[serde(rename = "type")]
     word: &'static str,
-}
-
-/// The result of a test event.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(in crate::api) struct TestedBody {
-    delivered: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status_code: Option<u16>,
-    message: String,
 }
 
 impl WebhookBody {
@@ -69,18 +58,8 @@ impl WebhookBody {
     }
 }
 
-impl TestedBody {
-    /// The result.
-    pub(in crate::api) fn of(tested: TestOutcome) -> Self {
-        Self {
-            delivered: tested.accepted,
-            status_code: tested.status,
-            message: tested.message,
-        }
-    }
-}
-
-fn types_of(wants: EventTypes) -> Vec<TypeBody> {
+/// The types of a set.
+pub(in crate::api) fn types_of(wants: EventTypes) -> Vec<TypeBody> {
     let wanted = EventType::ALL.into_iter().filter(|it| wants.has(*it));
     let body = |it: EventType| TypeBody { word: it.word() };
     wanted.map(body).collect()

@@ -13,6 +13,7 @@ use super::node::Node;
 use super::operation::{ApiOperation, ParameterLocation, Presence, SecurityScheme};
 use super::schema::Schema;
 use crate::api::access::Access;
+use crate::api::brokers::Brokers;
 use crate::api::definitions::described as definitions;
 use crate::api::destinations::DestinationKind;
 use crate::api::integrations::Webhooks;
@@ -91,6 +92,7 @@ fn segment(name: &str, platform: &str) -> (Schema, &'static str) {
         ClientId::NAME => (names::client_id(), "The `clientId` of the API client."),
         CustomerId::NAME => (names::customer_id(), "The `id` of the customer."),
         Webhooks::NAME => (Schema::uuid(), "The `id` of the webhook."),
+        Brokers::NAME => (Schema::uuid(), "The `id` of the MQTT broker."),
         Plugins::NAME => (Schema::uuid(), "The `id` of the plugin."),
         <&Partner>::NAME => (
             Schema::one_of_words(PARTNERS.iter().map(|partner| partner.id).collect()),

@@ -27,8 +27,8 @@ use super::document::judge::faults;
 use super::document::shown;
 use super::golden;
 use crate::api::destinations::dead_letters::{DeadLetterBody, DeadLettersBody};
-use crate::api::destinations::{DestinationKind, WithBacklogBody};
-use crate::api::integrations::{TestedBody, Webhooks};
+use crate::api::destinations::{DestinationKind, TestedBody, WithBacklogBody};
+use crate::api::integrations::Webhooks;
 use crate::api::plugins::{Plugins, RestartedPluginBody};
 
 const NOON: Timestamp = Timestamp::from_ms(1_795_521_600_000);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use actors::clock::Clock;
-use actors::delivery::{Deliveries, DeliveryParts};
+use actors::delivery::{Deliveries, DeliveryParts, command_queue};
 use actors::devices::Devices;
 use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
@@ -96,6 +96,8 @@ impl TestService {
             commits: Arc::clone(&commits),
             store: store.clone(),
             http: deliveries::http(&config).unwrap(),
+            brokers: deliveries::brokers(&config).unwrap(),
+            commands: command_queue().0,
             policy: config.policy(),
             master_key: Arc::clone(&master_key),
             rules: Arc::new(config.delivery_rules()),

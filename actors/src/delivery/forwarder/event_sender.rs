@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use engine::admin_log::entry::AboutDevice;
+use engine::delivery::address::broker::BrokerUrl;
 use engine::delivery::address::headers::Headers;
 use engine::delivery::address::plugin::{ServerDomain, WebhookKey};
 use engine::delivery::address::policy::AddressPolicy;
@@ -12,9 +13,10 @@ use engine::delivery::body;
 use engine::delivery::body::sms::{render_sms, samples};
 use engine::delivery::command::TestOutcome;
 use engine::delivery::destination::{
-    Destination, JsonPayload, Plugin, SmsForwarder, Target, Webhook,
+    Broker, Destination, JsonPayload, Plugin, SmsForwarder, Target, Webhook,
 };
 use engine::delivery::forwarding::{DeliveryOutcome, FailedDelivery};
+use engine::delivery::mqtt::link::{LinkRules, Publication};
 use engine::delivery::partner::Partner;
 use engine::delivery::signature::{self, SigningSecret};
 use engine::directory::destination::SealedField;
@@ -25,6 +27,8 @@ use engine::sealed::Sealed;
 use store::sealed::MasterKey;
 use store::{DeliveryReads, Unavailable};
 
+use super::broker_link::BrokerLink;
+use crate::broker::{BrokerAddress, BrokerTls};
 use crate::clock::Clock;
 use crate::delivery::DeliveryParts;
 use crate::http::{HttpClient, HttpMethod, HttpOutcome, HttpRequest};
@@ -35,9 +39,14 @@ pub fn sealing_context(id: DestinationId, field: SealedField<'_>) -> Vec<u8> {
         SealedField::Header(name) => (b"header ".as_slice(), name),
         SealedField::Secret => (b"secret ".as_slice(), ""),
         SealedField::WebhookKey => (b"webhook key ".as_slice(), ""),
+        SealedField::BrokerPassword => (b"broker password ".as_slice(), ""),
+        SealedField::BrokerKey => (b"broker key ".as_slice(), ""),
     };
     [kind, id.as_bytes(), name.as_bytes()].concat()
 }
+
+/// The result of a test that a broker accepted.
+const PUBLISHED: &str = "the broker acknowledged the event";
 
 /// Delivers events to one destination.
 pub(super) struct EventSender {
@@ -45,6 +54,10 @@ pub(super) struct EventSender {
     http: HttpClient,
     clock: Clock,
     customer: CustomerId,
+    /// The destination as it was when this was made.
+    of: Target,
+    /// The link to the broker, if it is one.
+    link: Option<BrokerLink>,
     /// Where to deliver and with what; or why the stored destination cannot be used.
     target: Result<ResolvedTarget, Unusable>,
 }
@@ -55,6 +68,28 @@ enum ResolvedTarget {
     Envelope(EnvelopeTarget),
     /// It receives SMS as seed 6 has them.
     Sms { url: String, organisation: u64 },
+    /// It receives events in their envelope by MQTT.
+    Broker(Box<BrokerTarget>),
+}
+
+/// A broker.
+struct BrokerTarget {
+    rules: LinkRules,
+    address: BrokerAddress,
+    /// How JSON text of a device is rendered.
+    json: JsonPayload,
+}
+
+/// What is sent for an event.
+enum OutgoingEvent {
+    Http(HttpRequest),
+    Mqtt(Publication),
+}
+
+/// What the destination said to it.
+enum SendResult {
+    Http(HttpOutcome),
+    Mqtt(Result<(), Box<str>>),
 }
 
 /// A destination of events in their envelope.
@@ -79,16 +114,44 @@ enum Unusable {
     Partner,
     #[error("the event is not for this destination")]
     Event,
+    #[error("the prefix of the topics is not valid")]
+    Prefix,
 }
 
 impl EventSender {
     pub(super) fn new(parts: &DeliveryParts, destination: &Destination) -> Self {
+        let timeout_ms = i64::try_from(parts.brokers.timeout().as_millis()).unwrap_or(i64::MAX);
+        let rules = (parts.policy, timeout_ms);
+        let target = ResolvedTarget::of(destination, &parts.master_key, rules);
+        let link = match &target {
+            Ok(ResolvedTarget::Broker(broker)) => Some(BrokerLink::start(
+                parts,
+                destination.customer.clone(),
+                broker.rules.clone(),
+                broker.address.clone(),
+            )),
+            Ok(ResolvedTarget::Envelope(_) | ResolvedTarget::Sms { .. }) | Err(_) => None,
+        };
         Self {
             store: Arc::clone(&parts.store),
             http: parts.http.clone(),
             clock: parts.clock.clone(),
             customer: destination.customer.clone(),
-            target: ResolvedTarget::of(destination, &parts.master_key, parts.policy),
+            of: destination.target.clone(),
+            link,
+            target,
+        }
+    }
+
+    /// Whether it delivers to where the destination is now.
+    pub(super) fn is_for(&self, destination: &Destination) -> bool {
+        self.of == destination.target
+    }
+
+    /// Ends the link to a broker, which has one client with this identifier.
+    pub(super) fn close(&self) {
+        if let Some(link) = &self.link {
+            link.close();
         }
     }
 
@@ -105,21 +168,25 @@ impl EventSender {
             .target()
             .and_then(|it| it.of_event(&event, self.clock.wall()));
         let posted = match request {
-            Ok(request) => Ok(self.http.send(request).await),
+            Ok(request) => self.send(request).await,
             Err(unusable) => Err(unusable),
         };
         let (why, pause_ms) = match posted {
-            Ok(HttpOutcome::Accepted(_)) => return Ok(DeliveryOutcome::Delivered),
-            Ok(posted @ HttpOutcome::Deferred { retry_after_s, .. }) => {
-                (posted.to_string(), i64::from(retry_after_s) * 1_000)
+            Ok(SendResult::Http(HttpOutcome::Accepted(_)) | SendResult::Mqtt(Ok(()))) => {
+                return Ok(DeliveryOutcome::Delivered);
             }
-            Ok(posted @ (HttpOutcome::Refused(_) | HttpOutcome::Unreachable(_))) => {
-                (posted.to_string(), 0)
+            Ok(SendResult::Http(posted @ HttpOutcome::Deferred { retry_after_s, .. })) => {
+                let pause_ms = i64::from(retry_after_s) * 1_000;
+                (posted.to_string().into(), pause_ms)
             }
-            Err(unusable) => (unusable.to_string(), 0),
+            Ok(SendResult::Http(
+                posted @ (HttpOutcome::Refused(_) | HttpOutcome::Unreachable(_)),
+            )) => (posted.to_string().into(), 0),
+            Ok(SendResult::Mqtt(Err(why))) => (why, 0),
+            Err(unusable) => (unusable.to_string().into(), 0),
         };
         Ok(DeliveryOutcome::Failed(FailedDelivery {
-            why: why.into(),
+            why,
             pause_ms,
             about: Some(Box::new(about(&event))),
         }))
@@ -140,7 +207,7 @@ impl EventSender {
             });
             Vec::new()
         }) {
-            let sent = tested(self.http.send(request).await);
+            let sent = tested(self.send(request).await);
             if outcome
                 .as_ref()
                 .is_none_or(|before: &TestOutcome| before.accepted)
@@ -151,14 +218,31 @@ impl EventSender {
         outcome.expect("a test has at least one request")
     }
 
+    async fn send(&self, outgoing: OutgoingEvent) -> Result<SendResult, Unusable> {
+        match (outgoing, &self.link) {
+            (OutgoingEvent::Http(request), _) => {
+                Ok(SendResult::Http(self.http.send(request).await))
+            }
+            (OutgoingEvent::Mqtt(publication), Some(link)) => {
+                Ok(SendResult::Mqtt(link.publish(publication).await))
+            }
+            (OutgoingEvent::Mqtt(_), None) => Err(Unusable::Address),
+        }
+    }
+
     fn target(&self) -> Result<&ResolvedTarget, Unusable> {
         self.target.as_ref().map_err(|unusable| *unusable)
     }
 }
 
 impl ResolvedTarget {
-    fn of(to: &Destination, key: &MasterKey, policy: AddressPolicy) -> Result<Self, Unusable> {
+    fn of(
+        to: &Destination,
+        key: &MasterKey,
+        (policy, timeout_ms): (AddressPolicy, i64),
+    ) -> Result<Self, Unusable> {
         match &to.target {
+            Target::Broker(broker) => Self::of_broker((to.id, broker), key, (policy, timeout_ms)),
             Target::Webhook(webhook) => Self::of_webhook(to.id, webhook, key, policy),
             Target::Plugin(plugin) => Self::of_plugin(to.id, plugin, key, policy),
             Target::SmsForwarder(forwarder) => Self::of_sms_forwarder(forwarder, policy),
@@ -211,15 +295,52 @@ impl ResolvedTarget {
         }))
     }
 
-    /// The request that delivers an event.
-    fn of_event(&self, event: &Event, at: Timestamp) -> Result<HttpRequest, Unusable> {
+    fn of_broker(
+        (id, broker): (DestinationId, &Broker),
+        key: &MasterKey,
+        (policy, timeout_ms): (AddressPolicy, i64),
+    ) -> Result<Self, Unusable> {
+        let opened = |sealed: &Sealed, field| open(key, sealed, id, field);
+        let url = BrokerUrl::parse(&broker.url, policy).map_err(|_| Unusable::Address)?;
+        let password = broker.password.as_ref();
+        let password = password.map(|sealed| opened(sealed, SealedField::BrokerPassword));
+        let certificate = broker.certificate.as_ref().map(|shown| {
+            let key = opened(&shown.key, SealedField::BrokerKey)?;
+            Ok((shown.chain.to_string(), key))
+        });
+        let rules = LinkRules::of((id, broker), password.transpose()?, timeout_ms);
+        Ok(Self::Broker(Box::new(BrokerTarget {
+            rules: rules.map_err(|_| Unusable::Prefix)?,
+            address: BrokerAddress {
+                url,
+                tls: BrokerTls {
+                    ca: broker.ca.as_deref().map(Into::into),
+                    certificate: certificate.transpose()?,
+                },
+            },
+            json: broker.json,
+        })))
+    }
+
+    /// What delivers an event.
+    fn of_event(&self, event: &Event, at: Timestamp) -> Result<OutgoingEvent, Unusable> {
         match self {
             Self::Envelope(target) => {
                 let body = body::render(event, target.json);
-                Ok(target.request(event.id, at, Some(&event.device_info), body))
+                let request = target.request(event.id, at, Some(&event.device_info), body);
+                Ok(OutgoingEvent::Http(request))
             }
             Self::Sms { url, organisation } => {
-                sms_request(url, &event.content, *organisation).ok_or(Unusable::Event)
+                let request = sms_request(url, &event.content, *organisation);
+                request.map(OutgoingEvent::Http).ok_or(Unusable::Event)
+            }
+            Self::Broker(broker) => {
+                let prefix = broker.rules.prefix();
+                let event_type = event.content.event_type();
+                Ok(OutgoingEvent::Mqtt(Publication {
+                    topic: prefix.of_events(&event.device_info.device, event_type),
+                    payload: body::render(event, broker.json),
+                }))
             }
         }
     }
@@ -230,17 +351,23 @@ impl ResolvedTarget {
         id: &EventId,
         made_at: Timestamp,
         at: Timestamp,
-    ) -> Result<Vec<HttpRequest>, Unusable> {
+    ) -> Result<Vec<OutgoingEvent>, Unusable> {
         match self {
             Self::Envelope(target) => {
                 let body = body::render_test(id, made_at);
-                Ok(vec![target.request(*id, at, None, body)])
+                let request = target.request(*id, at, None, body);
+                Ok(vec![OutgoingEvent::Http(request)])
             }
             Self::Sms { url, organisation } => {
                 let samples = samples(made_at);
                 let requests = samples.iter().map(|it| sms_request(url, it, *organisation));
+                let requests = requests.map(|it| it.map(OutgoingEvent::Http));
                 requests.collect::<Option<_>>().ok_or(Unusable::Event)
             }
+            Self::Broker(broker) => Ok(vec![OutgoingEvent::Mqtt(Publication {
+                topic: broker.rules.prefix().of_tests(),
+                payload: body::render_test(id, made_at),
+            })]),
         }
     }
 }
@@ -289,18 +416,26 @@ fn sms_request(url: &str, content: &EventContent, organisation: u64) -> Option<H
     })
 }
 
-fn tested(outcome: HttpOutcome) -> TestOutcome {
-    let (accepted, status) = match &outcome {
-        HttpOutcome::Accepted(status) => (true, Some(*status)),
-        HttpOutcome::Refused(status) | HttpOutcome::Deferred { status, .. } => {
-            (false, Some(*status))
+fn tested(sent: Result<SendResult, Unusable>) -> TestOutcome {
+    let (accepted, status, message) = match sent {
+        Ok(SendResult::Http(outcome)) => {
+            let (accepted, status) = match &outcome {
+                HttpOutcome::Accepted(status) => (true, Some(*status)),
+                HttpOutcome::Refused(status) | HttpOutcome::Deferred { status, .. } => {
+                    (false, Some(*status))
+                }
+                HttpOutcome::Unreachable(_) => (false, None),
+            };
+            (accepted, status, outcome.to_string())
         }
-        HttpOutcome::Unreachable(_) => (false, None),
+        Ok(SendResult::Mqtt(Ok(()))) => (true, None, PUBLISHED.to_owned()),
+        Ok(SendResult::Mqtt(Err(why))) => (false, None, why.into()),
+        Err(unusable) => (false, None, unusable.to_string()),
     };
     TestOutcome {
         accepted,
         status,
-        message: outcome.to_string(),
+        message,
     }
 }
 
@@ -350,15 +485,19 @@ mod tests {
 
     const NOON: Timestamp = Timestamp::from_ms(1_795_521_600_000);
 
+    const RULES: (AddressPolicy, i64) = (AddressPolicy::PublicOnly, 20_000);
+
     /// `UPDATE_GOLDEN=1` rewrites the files.
     #[test]
     fn each_partner_receives_the_request_of_its_golden_file() {
         let key = MasterKey::from_bytes(&[7; 32]);
         for partner in &PARTNERS {
-            let target =
-                ResolvedTarget::of(&plugin_of(partner, &key), &key, AddressPolicy::PublicOnly);
+            let target = ResolvedTarget::of(&plugin_of(partner, &key), &key, RULES);
             let target = target.unwrap_or_else(|unusable| panic!("{unusable}"));
-            let request = target.of_event(&event(), NOON.plus_s(7)).unwrap();
+            let outgoing = target.of_event(&event(), NOON.plus_s(7)).unwrap();
+            let OutgoingEvent::Http(request) = outgoing else {
+                panic!("plugins are called by HTTP");
+            };
             check(partner.id, &written(request));
         }
     }
@@ -370,7 +509,7 @@ mod tests {
             id: DestinationId::from_bytes([9; 16]),
             ..plugin_of(&PARTNERS[0], &key)
         };
-        let target = ResolvedTarget::of(&moved, &key, AddressPolicy::PublicOnly);
+        let target = ResolvedTarget::of(&moved, &key, RULES);
         assert!(matches!(target, Err(Unusable::Sealed)));
     }
 

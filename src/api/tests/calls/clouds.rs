@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use engine::delivery::destination::Destination;
 use engine::ids::DestinationId;
-use engine::limits::WEBHOOKS_MAX;
+use engine::limits::INTEGRATIONS_MAX;
 use engine::supervision::Unserved;
 
 use crate::api::tests::test_service::{CallAnswer, OPERATOR, TestCredentials, TestService};
@@ -251,7 +251,7 @@ async fn a_url_to_a_private_address_is_refused_unless_the_operator_allows_it() {
 async fn the_webhooks_of_a_customer_are_bounded() {
     let (setup, acme) = acme().await;
     let umbrella = setup.customer("umbrella", &["all"]).await;
-    for number in 0..WEBHOOKS_MAX {
+    for number in 0..INTEGRATIONS_MAX {
         let made = create(&setup, &acme, named(&number.to_string())).await;
         assert_eq!(made.status, StatusCode::CREATED);
     }

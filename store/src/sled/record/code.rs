@@ -1,10 +1,9 @@
 //! Which number encodes which choice? Numbers never change their meaning.
 
-use engine::EnablerVersion;
 use engine::action::timeline::WaitReason;
 use engine::action::{ContentEncoding, Method, Mode, Operation, PayloadType, Protocol, Status};
 use engine::admin_log::entry::{Category, Subject};
-use engine::delivery::destination::{DestinationState, JsonPayload, Replay};
+use engine::delivery::destination::{BrokerCommands, DestinationState, JsonPayload, Replay};
 use engine::device::record::{Logged, ObservationState};
 use engine::event::{EventType, Lifecycle, PayloadKept};
 use engine::job::JobState;
@@ -13,6 +12,7 @@ use engine::schedule::SkipReason;
 use engine::setting::{SettingName, SettingState};
 use engine::sms::{AddressType, NetworkTask, SmsStatus};
 use engine::supervision::Unserved;
+use engine::{EnablerVersion, MqttVersion};
 
 use super::Unreadable;
 
@@ -124,5 +124,7 @@ codes!(of_destination_state, destination_state, DestinationState {
     Failed = 3,
 });
 codes!(of_json_payload, json_payload, JsonPayload { AsText = 1, Parsed = 2 });
+codes!(of_mqtt_version, mqtt_version, MqttVersion { V5 = 5, V3 = 3 });
+codes!(of_broker_commands, broker_commands, BrokerCommands { Off = 1, On = 2 });
 codes!(of_replay, replay, Replay { None = 1, UnderWay = 2 });
 codes!(of_logged, logged, Logged { No = 1, Yes = 2 });

@@ -1,7 +1,8 @@
 //! How is a destination stored?
 
 use engine::delivery::destination::{
-    Destination, EventTypes, Header, Plugin, SmsForwarder, Target, Webhook,
+    Broker, ClientCertificate, Destination, EventTypes, Header, Plugin, SmsForwarder, Target,
+    Webhook,
 };
 use engine::ids::DestinationId;
 use engine::moment::Timestamp;
@@ -71,6 +72,30 @@ enum TargetV1<'a> {
         #[n(1)]
         organisation: u64,
     },
+    #[n(3)]
+    #[cbor(array)]
+    Broker {
+        #[b(0)]
+        url: &'a str,
+        #[b(1)]
+        topic_prefix: &'a str,
+        #[n(2)]
+        version: u8,
+        #[b(3)]
+        username: Option<&'a str>,
+        #[cbor(b(4), with = "minicbor::bytes")]
+        password: Option<&'a [u8]>,
+        #[b(5)]
+        ca: Option<&'a str>,
+        #[b(6)]
+        chain: Option<&'a str>,
+        #[cbor(b(7), with = "minicbor::bytes")]
+        key: Option<&'a [u8]>,
+        #[n(8)]
+        commands: u8,
+        #[n(9)]
+        json: u8,
+    },
 }
 
 #[derive(Decode, Encode)]
@@ -133,6 +158,23 @@ fn target_record(target: &Target) -> TargetV1<'_> {
             url: &forwarder.url,
             organisation: forwarder.organisation,
         },
+        Target::Broker(broker) => broker_record(broker),
+    }
+}
+
+fn broker_record(broker: &Broker) -> TargetV1<'_> {
+    let certificate = broker.certificate.as_ref();
+    TargetV1::Broker {
+        url: &broker.url,
+        topic_prefix: &broker.topic_prefix,
+        version: code::of_mqtt_version(broker.version),
+        username: broker.username.as_deref(),
+        password: broker.password.as_ref().map(Sealed::as_bytes),
+        ca: broker.ca.as_deref(),
+        chain: certificate.map(|it| &*it.chain),
+        key: certificate.map(|it| it.key.as_bytes()),
+        commands: code::of_broker_commands(broker.commands),
+        json: code::of_json_payload(broker.json),
     }
 }
 
@@ -173,5 +215,34 @@ fn read_target(record: TargetV1<'_>) -> Result<Target, Unreadable> {
             url: url.into(),
             organisation,
         })),
+        TargetV1::Broker {
+            url,
+            topic_prefix,
+            version,
+            username,
+            password,
+            ca,
+            chain,
+            key,
+            commands,
+            json,
+        } => {
+            let sealed = |bytes: &[u8]| Sealed::from_bytes(bytes.into());
+            let certificate = chain.zip(key).map(|(chain, key)| ClientCertificate {
+                chain: chain.into(),
+                key: sealed(key),
+            });
+            Ok(Target::Broker(Box::new(Broker {
+                url: url.into(),
+                topic_prefix: topic_prefix.into(),
+                version: code::mqtt_version(version)?,
+                username: username.map(Into::into),
+                password: password.map(sealed),
+                ca: ca.map(Into::into),
+                certificate,
+                commands: code::broker_commands(commands)?,
+                json: code::json_payload(json)?,
+            })))
+        }
     }
 }

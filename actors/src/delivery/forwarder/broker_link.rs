@@ -1,0 +1,368 @@
+//! The shell of the link to one broker: connects, reads, writes and waits as
+//! [`engine::delivery::mqtt::link`] decides.
+//!
+//! The link is a task of its own beside the actor of its destination, and ends with its handle.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::delivery::mqtt::link::{
+    BrokerCommand, LinkEffect, LinkRules, MqttLink, Publication, Unopened,
+};
+use engine::ids::CustomerId;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf, copy, sink, split};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{sleep, timeout};
+use tracing::debug;
+
+use crate::broker::{BrokerAddress, BrokerConnector, BrokerStream, of_io};
+use crate::clock::Clock;
+use crate::delivery::DeliveryParts;
+use crate::delivery::messages::CommandCall;
+use crate::http::UnreachableReason;
+
+/// Publications that wait for the task: as many as deliveries are in flight at most.
+const PUBLICATIONS_MAX: usize = 1_024;
+
+/// The bytes that are read at once.
+const READ_BYTES: usize = 16_384;
+
+/// How long the last bytes of a connection may take.
+const CLOSE_FOR: Duration = Duration::from_secs(1);
+
+/// Why a publication was not made: the link was closed.
+const CLOSED: &str = "the integration was changed during the delivery";
+
+/// What becomes of a publication.
+type Outcome = Result<(), Box<str>>;
+
+type Effects = Vec<LinkEffect<oneshot::Sender<Outcome>>>;
+
+/// The link to a broker.
+pub(super) struct BrokerLink {
+    publications: RefCell<Option<mpsc::Sender<(Publication, oneshot::Sender<Outcome>)>>>,
+}
+
+impl BrokerLink {
+    /// Starts a link.
+    pub(super) fn start(
+        parts: &DeliveryParts,
+        customer: CustomerId,
+        rules: LinkRules,
+        address: BrokerAddress,
+    ) -> Self {
+        let (publications, received) = mpsc::channel(PUBLICATIONS_MAX);
+        let task = LinkTask {
+            clock: parts.clock.clone(),
+            connector: parts.brokers.clone(),
+            commands: parts.commands.clone(),
+            customer,
+            address: Arc::new(address),
+            machine: MqttLink::new(rules),
+            opening: None,
+            performing: None,
+            connection: None,
+        };
+        tokio::task::spawn_local(task.run(received));
+        let publications = RefCell::new(Some(publications));
+        Self { publications }
+    }
+
+    /// Publishes a message; the error says why the broker does not have it, as far as is known.
+    pub(super) async fn publish(&self, publication: Publication) -> Outcome {
+        let publications = self.publications.borrow().clone();
+        let Some(publications) = publications else {
+            return Err(CLOSED.into());
+        };
+        let (reply, outcome) = oneshot::channel();
+        let sent = publications.send((publication, reply)).await;
+        drop(publications);
+        // A panic of the task is a panic of its destination.
+        assert!(sent.is_ok(), "the link runs as long as its handle");
+        outcome.await.expect("the link settles every message")
+    }
+
+    /// Ends the link, also if deliveries still hold it.
+    pub(super) fn close(&self) {
+        self.publications.borrow_mut().take();
+    }
+}
+
+/// The link as it runs.
+struct LinkTask {
+    clock: Clock,
+    connector: BrokerConnector,
+    commands: mpsc::Sender<CommandCall>,
+    customer: CustomerId,
+    address: Arc<BrokerAddress>,
+    machine: MqttLink<oneshot::Sender<Outcome>>,
+    opening: Option<Pin<Box<dyn Future<Output = Result<BrokerStream, UnreachableReason>>>>>,
+    performing: Option<Pin<Box<dyn Future<Output = Option<Vec<u8>>>>>>,
+    connection: Option<OpenConnection>,
+}
+
+struct OpenConnection {
+    reader: ReadHalf<BrokerStream>,
+    writer: WriteHalf<BrokerStream>,
+    /// What is not written yet.
+    unwritten: Vec<u8>,
+    flush: FlushState,
+}
+
+/// Whether what was written may lie in a buffer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum FlushState {
+    Clean,
+    Dirty,
+}
+
+/// What happens next.
+enum Happened {
+    Publish(Publication, oneshot::Sender<Outcome>),
+    Dropped,
+    Opened(Result<BrokerStream, UnreachableReason>),
+    Performed(Option<Vec<u8>>),
+    Read(usize),
+    Broken(Option<UnreachableReason>),
+    Written,
+    Timeout,
+}
+
+impl LinkTask {
+    async fn run(
+        mut self,
+        mut publications: mpsc::Receiver<(Publication, oneshot::Sender<Outcome>)>,
+    ) {
+        let mut buffer = vec![0; READ_BYTES];
+        let mut out = Vec::new();
+        self.machine
+            .handle_timeout(&mut self.clock.moment(), &mut out);
+        self.perform(out);
+        loop {
+            let happened = self.next(&mut publications, &mut buffer).await;
+            let mut out = Vec::new();
+            let m = &mut self.clock.moment();
+            let it = &mut self.machine;
+            let is_last = matches!(happened, Happened::Dropped);
+            match happened {
+                Happened::Publish(publication, reply) => {
+                    it.publish(m, publication, reply, &mut out);
+                }
+                Happened::Dropped => it.close(m, &mut out),
+                Happened::Opened(Ok(stream)) => {
+                    self.connection = Some(OpenConnection::of(stream));
+                    it.handle_opened(m, &mut out);
+                }
+                Happened::Opened(Err(why)) => {
+                    debug!(%why, "no connection to a broker");
+                    it.handle_unopened(m, (&why.to_string(), unopened(why)), &mut out);
+                }
+                Happened::Performed(Some(answer)) => it.handle_answer(m, answer, &mut out),
+                // The service stops; the broker sends the command again.
+                Happened::Performed(None) => {}
+                Happened::Read(bytes) => {
+                    it.handle_bytes(m, buffer.get(..bytes).unwrap_or_default(), &mut out);
+                }
+                Happened::Broken(None) => it.handle_closed(m, &mut out),
+                Happened::Broken(Some(why)) => {
+                    it.handle_unopened(m, (&why.to_string(), unopened(why)), &mut out);
+                }
+                Happened::Written => {}
+                Happened::Timeout => it.handle_timeout(m, &mut out),
+            }
+            self.perform(out);
+            if is_last {
+                return;
+            }
+        }
+    }
+
+    async fn next(
+        &mut self,
+        publications: &mut mpsc::Receiver<(Publication, oneshot::Sender<Outcome>)>,
+        buffer: &mut [u8],
+    ) -> Happened {
+        let due = self.machine.next_timeout();
+        let wait = due.map_or(Duration::MAX, |at| self.clock.until(at));
+        let happened = tokio::select! {
+            publication = publications.recv() => match publication {
+                Some((publication, reply)) => Happened::Publish(publication, reply),
+                None => Happened::Dropped,
+            },
+            opened = ready(&mut self.opening) => Happened::Opened(opened),
+            answer = ready(&mut self.performing) => Happened::Performed(answer),
+            moved = moved(&mut self.connection, buffer) => moved,
+            () = sleep(wait), if due.is_some() => Happened::Timeout,
+        };
+        match happened {
+            Happened::Opened(_) => self.opening = None,
+            Happened::Performed(_) => self.performing = None,
+            Happened::Publish(..)
+            | Happened::Dropped
+            | Happened::Read(_)
+            | Happened::Broken(_)
+            | Happened::Written
+            | Happened::Timeout => {}
+        }
+        happened
+    }
+
+    fn perform(&mut self, out: Effects) {
+        for effect in out {
+            match effect {
+                LinkEffect::Open => {
+                    let (connector, address) = (self.connector.clone(), Arc::clone(&self.address));
+                    let opening = async move { connector.connect(&address).await };
+                    self.opening = Some(Box::pin(opening));
+                }
+                LinkEffect::Write(bytes) => {
+                    if let Some(connection) = &mut self.connection {
+                        connection.unwritten.extend_from_slice(&bytes);
+                    }
+                }
+                LinkEffect::Close => {
+                    if let Some(connection) = self.connection.take() {
+                        tokio::task::spawn_local(connection.close());
+                    }
+                }
+                // A delivery that is gone needs no outcome.
+                LinkEffect::Settle(reply, outcome) => drop(reply.send(outcome)),
+                LinkEffect::Perform(command) => self.performing = Some(self.performed(*command)),
+            }
+        }
+    }
+
+    fn performed(&self, command: BrokerCommand) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>>>> {
+        let (commands, customer) = (self.commands.clone(), self.customer.clone());
+        Box::pin(async move {
+            let (reply, answer) = oneshot::channel();
+            let call = CommandCall {
+                customer,
+                command,
+                reply,
+            };
+            commands.send(call).await.ok()?;
+            answer.await.ok()
+        })
+    }
+}
+
+impl OpenConnection {
+    fn of(stream: BrokerStream) -> Self {
+        let (reader, writer) = split(stream);
+        Self {
+            reader,
+            writer,
+            unwritten: Vec::new(),
+            flush: FlushState::Clean,
+        }
+    }
+
+    /// Writes what is left, such as a DISCONNECT, and closes the connection. What the broker still
+    /// sends is read: otherwise it would be reset, and the last bytes might be lost.
+    async fn close(self) {
+        let Self {
+            mut reader,
+            mut writer,
+            unwritten,
+            ..
+        } = self;
+        let closing = async {
+            writer.write_all(&unwritten).await?;
+            writer.shutdown().await?;
+            copy(&mut reader, &mut sink()).await
+        };
+        let _ = timeout(CLOSE_FOR, closing).await;
+    }
+}
+
+/// The output of a future, if there is one.
+async fn ready<T>(future: &mut Option<Pin<Box<dyn Future<Output = T>>>>) -> T {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Reads, or writes what is to be written.
+async fn moved(connection: &mut Option<OpenConnection>, buffer: &mut [u8]) -> Happened {
+    let Some(connection) = connection else {
+        return std::future::pending().await;
+    };
+    let OpenConnection {
+        reader,
+        writer,
+        unwritten,
+        flush,
+    } = connection;
+    let has_output = !unwritten.is_empty() || *flush == FlushState::Dirty;
+    tokio::select! {
+        read = reader.read(buffer) => match read {
+            Ok(0) => Happened::Broken(None),
+            Ok(bytes) => Happened::Read(bytes),
+            Err(error) => broken(&error),
+        },
+        written = write_some(writer, unwritten, flush), if has_output => match written {
+            Ok(()) => Happened::Written,
+            Err(error) => broken(&error),
+        },
+    }
+}
+
+/// Writes some of the bytes, or flushes what was written. Nothing is lost if it is not awaited to
+/// its end.
+async fn write_some(
+    writer: &mut WriteHalf<BrokerStream>,
+    unwritten: &mut Vec<u8>,
+    flush: &mut FlushState,
+) -> std::io::Result<()> {
+    if unwritten.is_empty() {
+        writer.flush().await?;
+        *flush = FlushState::Clean;
+        return Ok(());
+    }
+    let bytes = writer.write(unwritten).await?;
+    *flush = FlushState::Dirty;
+    unwritten.drain(..bytes);
+    match bytes {
+        0 => Err(std::io::ErrorKind::WriteZero.into()),
+        _ => Ok(()),
+    }
+}
+
+fn broken(error: &std::io::Error) -> Happened {
+    Happened::Broken(match of_io(error) {
+        // It was closed in some way.
+        UnreachableReason::NoAnswer => None,
+        why @ (UnreachableReason::Forbidden
+        | UnreachableReason::NotHttps
+        | UnreachableReason::NotSendable
+        | UnreachableReason::NameUnknown
+        | UnreachableReason::NoConnection
+        | UnreachableReason::CertificateExpired
+        | UnreachableReason::CertificateOfAnother
+        | UnreachableReason::CertificateUntrusted
+        | UnreachableReason::NoTls
+        | UnreachableReason::Timeout) => Some(why),
+    })
+}
+
+/// Whether another connection may succeed soon.
+fn unopened(why: UnreachableReason) -> Unopened {
+    match why {
+        UnreachableReason::NameUnknown
+        | UnreachableReason::NoConnection
+        | UnreachableReason::Timeout
+        | UnreachableReason::NoAnswer => Unopened::Away,
+        UnreachableReason::Forbidden
+        | UnreachableReason::NotHttps
+        | UnreachableReason::NotSendable
+        | UnreachableReason::CertificateExpired
+        | UnreachableReason::CertificateOfAnother
+        | UnreachableReason::CertificateUntrusted
+        | UnreachableReason::NoTls => Unopened::Refused,
+    }
+}
