@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::vocabulary::caller::{API, Caller, text};
-use crate::vocabulary::plain::data;
+use crate::vocabulary::plain::{coap, data};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::program::Program;
 use crate::vocabulary::service::Service;
@@ -72,7 +72,8 @@ fn events_of_every_type_have_topics_of_their_own() {
     let event = subscriber.next("acme/lamp/lifecycle");
     assert_eq!(event["lifecycle"]["type"], "REGISTERED");
     assert_eq!(event["device"]["iccid"], "lamp");
-    let request = json!({ "method": "GET", "path": "/", "port": 9, "expiresIn": 1 });
+    let mut request = coap("GET", "/", 9);
+    request["expiresIn"] = json!(1);
     let path = format!("{API}/integrate/devices/lamp/actions/COAP");
     let created = setup.caller.post(&path, &request).expect(202);
     let event = subscriber.next("acme/lamp/action");

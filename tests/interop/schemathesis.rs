@@ -99,6 +99,13 @@ impl TestService {
             text(&caller.post(path, &body).expect(201)["id"])
         });
         keep("webhooks.txt", &webhooks);
+        let brokers = ["one", "two"].map(|name| {
+            let url = "mqtts://signalbox.invalid";
+            let body = json!({ "name": name, "url": url, "topicPrefix": name });
+            let path = "/management-api/v1/integrate/clouds/mqtt";
+            text(&caller.post(path, &body).expect(201)["id"])
+        });
+        keep("brokers.txt", &brokers);
         let plugin = json!({ "serverDomain": "signalbox.invalid", "webhookKey": "7b0cf" });
         let path = "/management-api/v1/partners/gateway/plugins";
         let plugin = text(&caller.post(path, &plugin).expect(201)["id"]);

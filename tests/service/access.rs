@@ -40,6 +40,9 @@ const FORM: &str = "application/x-www-form-urlencoded";
 
 const OBJECT: &str = include_str!("../../protocol/tests/definitions/heat_meter.xml");
 
+/// A broker that no name server knows.
+const BROKER: &str = "mqtts://signalbox.invalid";
+
 /// In a body, the name of the caller: ids of devices are unique service-wide.
 const UNIQUE: &str = "of-caller";
 
@@ -119,6 +122,7 @@ fn table() -> Vec<Entry> {
     );
     let udp = when_active(datagram("on", 4_445));
     let webhook = json!({ "name": "Another", "url": "https://signalbox.invalid/another" });
+    let broker = json!({ "name": "Another", "url": BROKER, "topicPrefix": "another" });
     let plugin = json!({ "serverDomain": "signalbox.invalid", "webhookKey": "7b0cf" });
     let psk = json!({ "format": "STRING", "secretKey": "correct horse" });
     let line = json!({ "deviceId": format!("{UNIQUE}-imported") }).to_string();
@@ -181,6 +185,16 @@ fn table() -> Vec<Entry> {
         found("replayDeadLetters", 202),
         found("discardDeadLetter", 404),
         found("discardDeadLetters", 204),
+        of("createBroker", 201).json(broker),
+        of("listBrokers", 200),
+        found("getBroker", 200),
+        found("amendBroker", 200).json(json!({ "name": "Mine now" })),
+        found("testBroker", 200),
+        found("restartBroker", 200),
+        found("listBrokerDeadLetters", 200),
+        found("replayBrokerDeadLetters", 202),
+        found("discardBrokerDeadLetter", 404),
+        found("discardBrokerDeadLetters", 204),
         of("installPlugin", 201).json(plugin),
         of("listPlugins", 200),
         of("listPluginsOfPartner", 200),
@@ -219,6 +233,7 @@ fn table() -> Vec<Entry> {
         of("deleteObjectDefinition", 204),
         found("deleteSchedule", 204),
         found("deleteWebhook", 204),
+        found("deleteBroker", 204),
         found("uninstallPlugin", 204),
         of("deleteSmsForwarder", 204),
         of("receiveSms", 202).json(received_sms()),
@@ -428,6 +443,9 @@ impl Owner {
         let body = json!({ "name": "Mine", "url": "https://signalbox.invalid/" });
         let webhooks = format!("{API}/integrate/clouds/webhooks");
         let webhook = text(&caller.post(&webhooks, &body).expect(201)["id"]);
+        let body = json!({ "name": "Mine", "url": BROKER, "topicPrefix": "mine" });
+        let brokers = format!("{API}/integrate/clouds/mqtt");
+        let broker = text(&caller.post(&brokers, &body).expect(201)["id"]);
         let body = json!({ "serverDomain": "signalbox.invalid", "webhookKey": "7b0cf" });
         let plugins = format!("{API}/partners/gateway/plugins");
         let plugin = text(&caller.post(&plugins, &body).expect(201)["id"]);
@@ -444,6 +462,7 @@ impl Owner {
             ("{schedule}", schedule),
             ("{entry}", entry),
             ("{webhook}", webhook),
+            ("{broker}", broker),
             ("{plugin}", plugin),
             ("{partner}", "dashboard".to_owned()),
             ("{event}", "019a0000-0000-7000-8000-000000000000".to_owned()),

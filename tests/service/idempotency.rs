@@ -300,10 +300,13 @@ fn every_create_is_answered_as_before_and_creates_once() {
     let operator = Caller::operator(&service);
     let devices = "/management-api/v1/devices";
     let webhooks = "/management-api/v1/integrate/clouds/webhooks";
+    let brokers = "/management-api/v1/integrate/clouds/mqtt";
     let plugins = "/management-api/v1/partners/gateway/plugins";
     let customers = "/operator-api/v1/customers";
     let clients = "/operator-api/v1/customers/umbrella/clients";
     let plugin = json!({ "serverDomain": "gateway.example.com", "webhookKey": "7b0cf" });
+    let broker = json!({ "name": "Values", "url": "mqtts://broker.example.com",
+        "topicPrefix": "values", "password": "7b0cf", "username": "values" });
     let webhook = json!({ "name": "Values", "url": "https://example.com/in",
         "eventTypes": [{ "type": "TELEMETRY_DATA" }] });
     let made = named(
@@ -324,6 +327,7 @@ fn every_create_is_answered_as_before_and_creates_once() {
             json!({ "name": "with a generated id", "iccid": "8949" }),
         ),
         (&caller, "webhook", webhooks, webhook),
+        (&caller, "broker", brokers, broker),
         (&caller, "plugin", plugins, plugin),
         (&operator, "secret", secrets.as_str(), json!({})),
     ];

@@ -1,22 +1,24 @@
 //! What do the interop tests need, and how is it installed?
 //!
-//! Foreign CoAP and DTLS stacks, two SMS centres, a reader of metrics, a receiver of events and
-//! callers: libcoap's programs, OpenSSL, GnuTLS, Node, curl, jq and nc from the system's packages;
-//! aiocoap, Prometheus' own client, the library of Standard Webhooks and Schemathesis in a Python
-//! environment; node-smpp from npm; a device on Eclipse Leshan, checks on Eclipse Californium and
-//! an SMS centre on jSMPP that Maven builds, all under `target/interop`. On a machine that has them
-//! all, this takes a moment.
+//! Foreign CoAP and DTLS stacks, two SMS centres, a broker, a reader of metrics, a receiver of
+//! events and callers: libcoap's programs, OpenSSL, GnuTLS, Mosquitto, Node, curl, jq and nc from
+//! the system's packages; aiocoap, Prometheus' own client, the library of Standard Webhooks and
+//! Schemathesis in a Python environment; node-smpp from npm; a device on Eclipse Leshan, checks on
+//! Eclipse Californium and an SMS centre on jSMPP that Maven builds, all under `target/interop`. On
+//! a machine that has them all, this takes a moment.
 
 mod maven;
 mod node;
 mod python;
+
+use std::path::Path;
 
 use crate::machine::{self, Need, has_program, succeeds};
 use crate::steps::{Stop, step};
 
 // Debian builds libcoap's programs once per TLS library and names them accordingly; others build
 // one.
-const NEEDS: [Need; 15] = [
+const NEEDS: [Need; 17] = [
     Need {
         what: "Python 3.10 or newer as python3",
         package: "python3",
@@ -99,6 +101,17 @@ const NEEDS: [Need; 15] = [
         what: "jq, as the guide of /docs uses it",
         package: "jq",
         is_met: || has_program("jq"),
+    },
+    Need {
+        what: "mosquitto 2, an MQTT broker",
+        package: "mosquitto",
+        // Debian installs it where only root looks.
+        is_met: || has_program("mosquitto") || Path::new("/usr/sbin/mosquitto").is_file(),
+    },
+    Need {
+        what: "mosquitto_pub and mosquitto_sub",
+        package: "mosquitto-clients",
+        is_met: || has_program("mosquitto_pub") && has_program("mosquitto_sub"),
     },
     Need {
         what: "nc of OpenBSD, as docs/plain-devices.md uses it",

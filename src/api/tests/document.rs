@@ -29,6 +29,11 @@ const GOLDEN: &[(&str, &str, &str, u16)] = &[
     ("webhook_tested", WEBHOOK_TEST, "post", 200),
     ("webhook_unreachable", WEBHOOK_TEST, "post", 200),
     ("dead_letters", DEAD_LETTERS, "get", 200),
+    ("broker", BROKERS, "post", 201),
+    ("broker", BROKER, "patch", 200),
+    ("broker_followed", BROKER, "get", 200),
+    ("webhook_tested", BROKER_TEST, "post", 200),
+    ("dead_letters", BROKER_DEAD_LETTERS, "get", 200),
     ("plugin", PLUGINS_OF_PARTNER, "post", 201),
     ("plugin_followed", PLUGIN, "get", 200),
     ("plugin_restarted", PLUGIN_RESTART, "post", 200),
@@ -127,6 +132,10 @@ const WEBHOOKS: &str = "/management-api/v1/integrate/clouds/webhooks";
 const WEBHOOK: &str = "/management-api/v1/integrate/clouds/webhooks/{webhook}";
 const WEBHOOK_TEST: &str = "/management-api/v1/integrate/clouds/webhooks/{webhook}/test";
 const DEAD_LETTERS: &str = "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters";
+const BROKERS: &str = "/management-api/v1/integrate/clouds/mqtt";
+const BROKER: &str = "/management-api/v1/integrate/clouds/mqtt/{broker}";
+const BROKER_TEST: &str = "/management-api/v1/integrate/clouds/mqtt/{broker}/test";
+const BROKER_DEAD_LETTERS: &str = "/management-api/v1/integrate/clouds/mqtt/{broker}/deadletters";
 const SMS_FORWARDER: &str = "/management-api/v1/sms/forwarder";
 const SMS_DEAD_LETTERS: &str = "/management-api/v1/sms/forwarder/deadletters";
 const SMS_OF_SIM: &str = "/management-api/v1/sims/{iccid}/sms";

@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use engine::MqttVersion;
 use engine::action::{Outcome, Protocol, ResultPayload, Status};
 use engine::delivery::backlog::{Backlog, DeadLetter, QueuedEvent, Sequence};
 use engine::delivery::body::sms::{render_sms, samples};
 use engine::delivery::body::{render, render_test};
 use engine::delivery::command::TestOutcome;
 use engine::delivery::destination::{
-    Destination, DestinationState, EventTypes, Header, JsonPayload, Plugin, Replay, Target, Webhook,
+    Broker, BrokerCommands, ClientCertificate, Destination, DestinationState, EventTypes, Header,
+    JsonPayload, Plugin, Replay, Target, Webhook,
 };
 use engine::event::{
     ActionResult, Cause, Data, DeviceInfo, ErrorReport, Event, EventContent, EventType, Lifecycle,
@@ -26,6 +28,7 @@ use engine::topic::Topic;
 use super::document::judge::faults;
 use super::document::shown;
 use super::golden;
+use crate::api::brokers::Brokers;
 use crate::api::destinations::dead_letters::{DeadLetterBody, DeadLettersBody};
 use crate::api::destinations::{DestinationKind, TestedBody, WithBacklogBody};
 use crate::api::integrations::Webhooks;
@@ -54,6 +57,37 @@ fn a_failed_webhook_with_its_backlog() {
     };
     let body = WithBacklogBody::of(Webhooks::body(&failed).unwrap(), backlog);
     golden::check("webhook_followed", &body);
+}
+
+#[test]
+fn a_broker() {
+    let body = Brokers::body(&meters()).unwrap();
+    golden::check("broker", &body);
+}
+
+#[test]
+fn a_failed_broker_with_its_backlog() {
+    let target = Broker {
+        version: MqttVersion::V3,
+        username: None,
+        password: None,
+        ca: None,
+        certificate: None,
+        commands: BrokerCommands::Off,
+        ..meters().target.broker().unwrap().clone()
+    };
+    let failed = Destination {
+        target: Target::Broker(Box::new(target)),
+        state: DestinationState::Failed,
+        failure: Some("the broker refused the connection: not authorized".into()),
+        ..meters()
+    };
+    let backlog = Backlog {
+        waiting: 0,
+        dead: 3,
+    };
+    let body = WithBacklogBody::of(Brokers::body(&failed).unwrap(), backlog);
+    golden::check("broker_followed", &body);
 }
 
 #[test]
@@ -232,6 +266,29 @@ fn warehouse() -> Destination {
         replay: Replay::None,
         created_at: NOON,
         updated_at: NOON,
+    }
+}
+
+fn meters() -> Destination {
+    let broker = Broker {
+        url: "mqtts://broker.example.com".into(),
+        topic_prefix: "acme/meters".into(),
+        version: MqttVersion::V5,
+        username: Some("signalbox".into()),
+        password: Some(sealed("7b0cf")),
+        ca: Some("-----BEGIN CERTIFICATE-----".into()),
+        certificate: Some(ClientCertificate {
+            chain: "-----BEGIN CERTIFICATE-----".into(),
+            key: sealed("-----BEGIN PRIVATE KEY-----"),
+        }),
+        commands: BrokerCommands::On,
+        json: JsonPayload::AsText,
+    };
+    Destination {
+        name: "Meters".into(),
+        target: Target::Broker(Box::new(broker)),
+        event_types: EventTypes::all(),
+        ..warehouse()
     }
 }
 

@@ -1,10 +1,11 @@
 //! What is stored of destinations and their progress?
 
+use engine::MqttVersion;
 use engine::change::Change;
 use engine::delivery::backlog::{DestinationProgress, ProgressUpdate, Sequence};
 use engine::delivery::destination::{
-    Destination, DestinationState, EventTypes, Header, JsonPayload, Plugin, Replay, SmsForwarder,
-    Target, Webhook,
+    Broker, BrokerCommands, ClientCertificate, Destination, DestinationState, EventTypes, Header,
+    JsonPayload, Plugin, Replay, SmsForwarder, Target, Webhook,
 };
 use engine::ids::Partition;
 use engine::sealed::Sealed;
@@ -24,7 +25,9 @@ pub(super) fn come_back(ground: &TestBed<'_>) {
     let second = plugin(second);
     let changed = full(&first);
     let elsewhere = sms_forwarder(destination(&customer("acme-2").id, 3));
-    for one in [&first, &second, &elsewhere, &changed] {
+    let [whole, other] = [4, 5].map(|number| broker(destination(&customer("acme-2").id, number)));
+    let bare = bare(other);
+    for one in [&first, &second, &elsewhere, &changed, &whole, &bare] {
         make(&*store, one);
     }
     for _ in 0..2 {
@@ -33,6 +36,9 @@ pub(super) fn come_back(ground: &TestBed<'_>) {
         assert_eq!(found, Ok(Some(changed.clone())));
         let found = wait(store.destination(elsewhere.id));
         assert_eq!(found, Ok(Some(elsewhere.clone())));
+        for one in [&whole, &bare] {
+            assert_eq!(wait(store.destination(one.id)), Ok(Some(one.clone())));
+        }
         drop(store);
         store = ground.open();
     }
@@ -305,6 +311,46 @@ fn sms_forwarder(destination: Destination) -> Destination {
     Destination {
         target: Target::SmsForwarder(forwarder),
         event_types: EventTypes::of_sms(),
+        ..destination
+    }
+}
+
+/// The destination as a broker with everything that one may have.
+fn broker(destination: Destination) -> Destination {
+    let broker = Broker {
+        url: "mqtts://broker.example.com".into(),
+        topic_prefix: "acme/meters".into(),
+        version: MqttVersion::V3,
+        username: Some("signalbox".into()),
+        password: Some(Sealed::from_bytes([7; 60].into())),
+        ca: Some("a CA certificate".into()),
+        certificate: Some(ClientCertificate {
+            chain: "a certificate".into(),
+            key: Sealed::from_bytes([8; 60].into()),
+        }),
+        commands: BrokerCommands::On,
+        json: JsonPayload::Parsed,
+    };
+    Destination {
+        target: Target::Broker(Box::new(broker)),
+        ..destination
+    }
+}
+
+/// A broker with nothing that one may lack.
+fn bare(destination: Destination) -> Destination {
+    let broker = destination.target.broker().expect("it is a broker");
+    let broker = Broker {
+        version: MqttVersion::V5,
+        username: None,
+        password: None,
+        ca: None,
+        certificate: None,
+        commands: BrokerCommands::Off,
+        ..broker.clone()
+    };
+    Destination {
+        target: Target::Broker(Box::new(broker)),
         ..destination
     }
 }

@@ -1,6 +1,6 @@
 //! Does TLS with a CA and a certificate of the customer's own protect the connection?
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use serde_json::json;
 
 use super::{Mosquitto, MqttService, QUICK};
@@ -62,6 +62,10 @@ impl Authority {
     fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        // Otherwise what it issues would look self-signed.
+        params
+            .distinguished_name
+            .push(DnType::CommonName, "Authority");
         let key = KeyPair::generate().unwrap();
         let certificate = params.self_signed(&key).unwrap();
         Self {

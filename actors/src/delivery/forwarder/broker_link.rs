@@ -39,11 +39,17 @@ const CLOSED: &str = "the integration was changed during the delivery";
 /// What becomes of a publication.
 type Outcome = Result<(), Box<str>>;
 
+/// A publication, and what takes its outcome.
+type Publishing = (Publication, oneshot::Sender<Outcome>);
+
+/// What the link waits for.
+type Waiting<T> = Pin<Box<dyn Future<Output = T>>>;
+
 type Effects = Vec<LinkEffect<oneshot::Sender<Outcome>>>;
 
 /// The link to a broker.
 pub(super) struct BrokerLink {
-    publications: RefCell<Option<mpsc::Sender<(Publication, oneshot::Sender<Outcome>)>>>,
+    publications: RefCell<Option<mpsc::Sender<Publishing>>>,
 }
 
 impl BrokerLink {
@@ -99,8 +105,8 @@ struct LinkTask {
     customer: CustomerId,
     address: Arc<BrokerAddress>,
     machine: MqttLink<oneshot::Sender<Outcome>>,
-    opening: Option<Pin<Box<dyn Future<Output = Result<BrokerStream, UnreachableReason>>>>>,
-    performing: Option<Pin<Box<dyn Future<Output = Option<Vec<u8>>>>>>,
+    opening: Option<Waiting<Result<BrokerStream, UnreachableReason>>>,
+    performing: Option<Waiting<Option<Vec<u8>>>>,
     connection: Option<OpenConnection>,
 }
 
@@ -132,10 +138,7 @@ enum Happened {
 }
 
 impl LinkTask {
-    async fn run(
-        mut self,
-        mut publications: mpsc::Receiver<(Publication, oneshot::Sender<Outcome>)>,
-    ) {
+    async fn run(mut self, mut publications: mpsc::Receiver<Publishing>) {
         let mut buffer = vec![0; READ_BYTES];
         let mut out = Vec::new();
         self.machine
@@ -182,7 +185,7 @@ impl LinkTask {
 
     async fn next(
         &mut self,
-        publications: &mut mpsc::Receiver<(Publication, oneshot::Sender<Outcome>)>,
+        publications: &mut mpsc::Receiver<Publishing>,
         buffer: &mut [u8],
     ) -> Happened {
         let due = self.machine.next_timeout();
@@ -235,7 +238,7 @@ impl LinkTask {
         }
     }
 
-    fn performed(&self, command: BrokerCommand) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>>>> {
+    fn performed(&self, command: BrokerCommand) -> Waiting<Option<Vec<u8>>> {
         let (commands, customer) = (self.commands.clone(), self.customer.clone());
         Box::pin(async move {
             let (reply, answer) = oneshot::channel();
@@ -280,7 +283,7 @@ impl OpenConnection {
 }
 
 /// The output of a future, if there is one.
-async fn ready<T>(future: &mut Option<Pin<Box<dyn Future<Output = T>>>>) -> T {
+async fn ready<T>(future: &mut Option<Waiting<T>>) -> T {
     match future {
         Some(future) => future.await,
         None => std::future::pending().await,

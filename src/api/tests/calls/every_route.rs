@@ -177,9 +177,8 @@ fn named(path: &str) -> String {
         "{partner}" => "gateway",
         "{sms}" => "890590445567283",
         "{setting}" => "LWM2M_PASSIVE_REPORTING",
-        "{request}" | "{entry}" | "{event}" | "{schedule}" | "{webhook}" | "{plugin}" => {
-            "01935c5a-0000-7000-8000-000000000001"
-        }
+        "{request}" | "{entry}" | "{event}" | "{schedule}" | "{webhook}" | "{broker}"
+        | "{plugin}" => "01935c5a-0000-7000-8000-000000000001",
         segment if segment.starts_with('{') => "some",
         segment => segment,
     });
