@@ -265,8 +265,8 @@ pub const CLIENTS_MAX: usize = 100;
 pub const CLIENT_SECRETS_MAX: usize = 2;
 
 /// Webhooks and brokers a customer may have: each reads the queued events and stores its progress
-/// by itself, so that none delays another, and a customer needs few. One more is refused with 409. Plugins are
-/// not counted: a customer has at most one for each partner.
+/// by itself, so that none delays another, and a customer needs few. One more is refused with 409.
+/// Plugins are not counted: a customer has at most one for each partner.
 pub const INTEGRATIONS_MAX: usize = 20;
 
 /// The bytes of the prefix of the topics of a broker: topics have 65,535 bytes, and brokers allow

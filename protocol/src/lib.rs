@@ -1,4 +1,5 @@
-//! Bytes to meaning: CoAP, LwM2M and MQTT, decoded and encoded without clocks, randomness or sockets.
+//! Bytes to meaning: CoAP, LwM2M and MQTT, decoded and encoded without clocks, randomness or
+//! sockets.
 //!
 //! Everything here is a pure function of its arguments. Bytes from devices are untrusted: they
 //! become a typed value or a refusal, and never a panic.

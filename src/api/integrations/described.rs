@@ -169,8 +169,9 @@ const URL: &str = "The URL that events are POSTed to.";
 pub(in crate::api) const TYPES: &str = "The event types to deliver.";
 
 /// How JSON of devices is delivered.
-pub(in crate::api) const JSON_PAYLOAD: &str = "If `true`, UDP and CoAP data that is valid JSON is delivered as JSON \
-                            instead of a base64 string. LwM2M values are always typed.";
+pub(in crate::api) const JSON_PAYLOAD: &str =
+    "If `true`, UDP and CoAP data that is valid JSON is delivered as JSON instead of a base64 \
+     string. LwM2M values are always typed.";
 
 const HEADERS: &str = "HTTP headers sent with each event, as a map of names to values. At most 20 \
                        headers, 4 KiB each, 8 KiB in total. `Authorization`, `Content-Type`, \
@@ -265,7 +266,8 @@ pub(in crate::api) fn tested() -> Schema {
         .must(
             "delivered",
             Schema::truth(),
-            "Whether the endpoint answered with a 2xx status, or the broker acknowledged the event.",
+            "Whether the endpoint answered with a 2xx status, or the broker acknowledged the \
+             event.",
         )
         .may(
             "statusCode",

@@ -395,7 +395,7 @@ impl World {
             _ => Vec::new(),
         };
         // The answer may be lost with the connection.
-        if self.random.next_u32() % 8 == 0 {
+        if self.random.next_u32().is_multiple_of(8) {
             return self.break_off();
         }
         self.fixture
@@ -417,7 +417,7 @@ impl World {
         while !self.fixture.out.is_empty() {
             for effect in std::mem::take(&mut self.fixture.out) {
                 match effect {
-                    LinkEffect::Open if self.random.next_u32() % 4 == 0 => {
+                    LinkEffect::Open if self.random.next_u32().is_multiple_of(4) => {
                         let away = ("away", Unopened::Away);
                         self.fixture
                             .act(|link, m, out| link.handle_unopened(m, away, out));
