@@ -60,7 +60,8 @@ fn events_arrive_in_order_at_the_topics_of_their_device() {
 
 #[test]
 fn events_of_every_type_have_topics_of_their_own() {
-    let setup = MqttService::with(&[]);
+    let brief = ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "500");
+    let setup = MqttService::with(&[brief, ("SIGNALBOX_COAP_MAX_RETRANSMIT", "1")]);
     let broker = Mosquitto::start("allow_anonymous true");
     let mut subscriber = broker.subscriber("acme/#", &[]);
     let types = ["TELEMETRY_DATA", "LIFECYCLE", "ERROR", "ACTION_RESULT"];

@@ -456,7 +456,8 @@ impl<T> MqttLink<T> {
             Phase::Opening => {}
             Phase::Open { .. } => out.push(LinkEffect::Close),
         }
-        let retry_at = m.now().plus_ms(back_off_ms(self.failures, m.next_u32()));
+        let pause_ms = back_off_ms(self.failures, m.next_u32(), self.rules.timeout_ms);
+        let retry_at = m.now().plus_ms(pause_ms);
         self.failures = self.failures.saturating_add(1);
         self.phase = Phase::Down { retry_at };
         self.sent.clear();
@@ -605,10 +606,11 @@ fn written<T>(event: MqttEvent) -> Option<LinkEffect<T>> {
     }
 }
 
-/// The pause after so many failures in a row: half of it is random.
-fn back_off_ms(failures: u32, random: u32) -> i64 {
+/// The pause after so many failures in a row: half of it is random. It is at most half of the time
+/// that a message may take, so that each message has a connection tried for it.
+fn back_off_ms(failures: u32, random: u32, timeout_ms: i64) -> i64 {
     let doubled = BACK_OFF_MS.saturating_mul(1 << failures.min(6));
-    let half = doubled.min(BACK_OFF_MAX_MS) / 2;
+    let half = doubled.min(BACK_OFF_MAX_MS).min(timeout_ms / 2) / 2;
     half + i64::from(random) % (half + 1)
 }
 
