@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::delivery::mqtt::link::{
-    BrokerCommand, LinkEffect, LinkRules, MqttLink, Publication, Unopened,
+    BrokerCommand, MqttLink, MqttLinkEffect, MqttLinkRules, Publication, Unopened,
 };
 use engine::ids::CustomerId;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf, copy, sink, split};
@@ -45,7 +45,7 @@ type Publishing = (Publication, oneshot::Sender<Outcome>);
 /// What the link waits for.
 type Waiting<T> = Pin<Box<dyn Future<Output = T>>>;
 
-type Effects = Vec<LinkEffect<oneshot::Sender<Outcome>>>;
+type Effects = Vec<MqttLinkEffect<oneshot::Sender<Outcome>>>;
 
 /// The link to a broker.
 pub(super) struct BrokerLink {
@@ -57,7 +57,7 @@ impl BrokerLink {
     pub(super) fn start(
         parts: &DeliveryParts,
         customer: CustomerId,
-        rules: LinkRules,
+        rules: MqttLinkRules,
         address: BrokerAddress,
     ) -> Self {
         let (publications, received) = mpsc::channel(PUBLICATIONS_MAX);
@@ -216,24 +216,26 @@ impl LinkTask {
     fn perform(&mut self, out: Effects) {
         for effect in out {
             match effect {
-                LinkEffect::Open => {
+                MqttLinkEffect::Open => {
                     let (connector, address) = (self.connector.clone(), Arc::clone(&self.address));
                     let opening = async move { connector.connect(&address).await };
                     self.opening = Some(Box::pin(opening));
                 }
-                LinkEffect::Write(bytes) => {
+                MqttLinkEffect::Write(bytes) => {
                     if let Some(connection) = &mut self.connection {
                         connection.unwritten.extend_from_slice(&bytes);
                     }
                 }
-                LinkEffect::Close => {
+                MqttLinkEffect::Close => {
                     if let Some(connection) = self.connection.take() {
                         tokio::task::spawn_local(connection.close());
                     }
                 }
                 // A delivery that is gone needs no outcome.
-                LinkEffect::Settle(reply, outcome) => drop(reply.send(outcome)),
-                LinkEffect::Perform(command) => self.performing = Some(self.performed(*command)),
+                MqttLinkEffect::Settle(reply, outcome) => drop(reply.send(outcome)),
+                MqttLinkEffect::Perform(command) => {
+                    self.performing = Some(self.performed(*command))
+                }
             }
         }
     }

@@ -16,7 +16,7 @@ use engine::delivery::destination::{
     Broker, Destination, JsonPayload, Plugin, SmsForwarder, Target, Webhook,
 };
 use engine::delivery::forwarding::{DeliveryOutcome, FailedDelivery};
-use engine::delivery::mqtt::link::{LinkRules, Publication};
+use engine::delivery::mqtt::link::{MqttLinkRules, Publication};
 use engine::delivery::partner::Partner;
 use engine::delivery::signature::{self, SigningSecret};
 use engine::directory::destination::SealedField;
@@ -74,7 +74,7 @@ enum ResolvedTarget {
 
 /// A broker.
 struct BrokerTarget {
-    rules: LinkRules,
+    rules: MqttLinkRules,
     address: BrokerAddress,
     /// How JSON text of a device is rendered.
     json: JsonPayload,
@@ -308,7 +308,7 @@ impl ResolvedTarget {
             let key = opened(&shown.key, SealedField::BrokerKey)?;
             Ok((shown.chain.to_string(), key))
         });
-        let rules = LinkRules::of((id, broker), password.transpose()?, timeout_ms);
+        let rules = MqttLinkRules::of((id, broker), password.transpose()?, timeout_ms);
         Ok(Self::Broker(Box::new(BrokerTarget {
             rules: rules.map_err(|_| Unusable::Prefix)?,
             address: BrokerAddress {

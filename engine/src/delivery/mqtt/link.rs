@@ -46,7 +46,7 @@ const KEEP_ALIVE_S: u16 = 30;
 
 /// What a link does.
 #[derive(Clone, Debug)]
-pub struct LinkRules {
+pub struct MqttLinkRules {
     /// What the service connects with.
     login: MqttLogin,
     /// The prefix of the topics.
@@ -66,7 +66,7 @@ pub struct Publication {
 
 /// An effect of a link, performed in order; `T` takes the outcome of a message.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum LinkEffect<T> {
+pub enum MqttLinkEffect<T> {
     /// Connect, and call [`MqttLink::handle_opened`] or [`MqttLink::handle_unopened`].
     Open,
     /// Write these bytes to the connection.
@@ -90,7 +90,7 @@ pub struct BrokerCommand {
     pub keys: Vec<String>,
 }
 
-impl LinkRules {
+impl MqttLinkRules {
     /// The rules of the link to the broker of a destination, with the password opened.
     pub fn of(
         (id, broker): (DestinationId, &Broker),
@@ -149,7 +149,7 @@ pub enum Unopened {
 
 /// The link to one broker.
 pub struct MqttLink<T> {
-    rules: LinkRules,
+    rules: MqttLinkRules,
     phase: Phase,
     /// Messages whose outcome is not known, in order.
     pending: BTreeMap<u64, PendingMessage<T>>,
@@ -211,7 +211,7 @@ enum Origin {
 
 impl<T> MqttLink<T> {
     /// A link that is not connected yet.
-    pub fn new(rules: LinkRules) -> Self {
+    pub fn new(rules: MqttLinkRules) -> Self {
         Self {
             rules,
             phase: Phase::Down {
@@ -235,7 +235,7 @@ impl<T> MqttLink<T> {
         m: &mut Moment,
         publication: Publication,
         reply: T,
-        out: &mut Vec<LinkEffect<T>>,
+        out: &mut Vec<MqttLinkEffect<T>>,
     ) {
         let due_at = m.now().plus_ms(self.rules.timeout_ms);
         let pending = PendingMessage {
@@ -254,7 +254,7 @@ impl<T> MqttLink<T> {
     }
 
     /// A connection was established.
-    pub fn handle_opened(&mut self, m: &mut Moment, out: &mut Vec<LinkEffect<T>>) {
+    pub fn handle_opened(&mut self, m: &mut Moment, out: &mut Vec<MqttLinkEffect<T>>) {
         let mut events = Vec::new();
         let opened = MqttConnection::open(&self.rules.login, m.now().as_ms(), &mut events);
         self.phase = Phase::Open {
@@ -269,14 +269,14 @@ impl<T> MqttLink<T> {
         &mut self,
         m: &mut Moment,
         (why, unopened): (&str, Unopened),
-        out: &mut Vec<LinkEffect<T>>,
+        out: &mut Vec<MqttLinkEffect<T>>,
     ) {
         self.end(m, why, unopened, out);
         self.advance(m, out);
     }
 
     /// Bytes came from the broker.
-    pub fn handle_bytes(&mut self, m: &mut Moment, bytes: &[u8], out: &mut Vec<LinkEffect<T>>) {
+    pub fn handle_bytes(&mut self, m: &mut Moment, bytes: &[u8], out: &mut Vec<MqttLinkEffect<T>>) {
         let mut events = Vec::new();
         if let Phase::Open { connection, .. } = &mut self.phase {
             connection.handle_bytes(bytes, m.now().as_ms(), &mut events);
@@ -285,7 +285,7 @@ impl<T> MqttLink<T> {
     }
 
     /// The connection was closed or broke.
-    pub fn handle_closed(&mut self, m: &mut Moment, out: &mut Vec<LinkEffect<T>>) {
+    pub fn handle_closed(&mut self, m: &mut Moment, out: &mut Vec<MqttLinkEffect<T>>) {
         let events = vec![MqttEvent::Ended(MqttReason::Closed)];
         self.take(m, events, out);
     }
@@ -295,7 +295,7 @@ impl<T> MqttLink<T> {
         &mut self,
         m: &mut Moment,
         payload: Vec<u8>,
-        out: &mut Vec<LinkEffect<T>>,
+        out: &mut Vec<MqttLinkEffect<T>>,
     ) {
         // The broker sends a command again that came on an earlier connection.
         if let Some(done) = self.performing.take()
@@ -312,7 +312,7 @@ impl<T> MqttLink<T> {
     }
 
     /// Does what is due.
-    pub fn handle_timeout(&mut self, m: &mut Moment, out: &mut Vec<LinkEffect<T>>) {
+    pub fn handle_timeout(&mut self, m: &mut Moment, out: &mut Vec<MqttLinkEffect<T>>) {
         let mut events = Vec::new();
         if let Phase::Open {
             connection,
@@ -328,12 +328,12 @@ impl<T> MqttLink<T> {
     }
 
     /// Ends the link: its messages are not published any more.
-    pub fn close(&mut self, m: &Moment, out: &mut Vec<LinkEffect<T>>) {
+    pub fn close(&mut self, m: &Moment, out: &mut Vec<MqttLinkEffect<T>>) {
         if let Phase::Open { connection, .. } = &mut self.phase {
             let mut events = Vec::new();
             connection.disconnect(m.now().as_ms(), &mut events);
             out.extend(events.into_iter().filter_map(written));
-            out.push(LinkEffect::Close);
+            out.push(MqttLinkEffect::Close);
         }
         self.phase = Phase::Down {
             retry_at: Timestamp::from_ms(i64::MAX),
@@ -363,10 +363,10 @@ impl<T> MqttLink<T> {
         !self.pending.is_empty() || self.rules.login.subscription.is_some()
     }
 
-    fn take(&mut self, m: &mut Moment, events: Vec<MqttEvent>, out: &mut Vec<LinkEffect<T>>) {
+    fn take(&mut self, m: &mut Moment, events: Vec<MqttEvent>, out: &mut Vec<MqttLinkEffect<T>>) {
         for event in events {
             match event {
-                MqttEvent::Write(bytes) => out.push(LinkEffect::Write(bytes)),
+                MqttEvent::Write(bytes) => out.push(MqttLinkEffect::Write(bytes)),
                 MqttEvent::Ready => self.note_ready(),
                 MqttEvent::Acknowledged(packet_id, outcome) => {
                     self.note_acknowledged(packet_id, outcome, out);
@@ -394,18 +394,23 @@ impl<T> MqttLink<T> {
         &mut self,
         packet_id: u16,
         outcome: Result<(), MqttReason>,
-        out: &mut Vec<LinkEffect<T>>,
+        out: &mut Vec<MqttLinkEffect<T>>,
     ) {
         // It may be an answer, or a message whose time is over.
         let number = self.sent.remove(&packet_id);
         if let Some(acknowledged) = number.and_then(|number| self.pending.remove(&number)) {
             self.failures = 0;
             let outcome = outcome.map_err(|reason| reason.to_string().into());
-            out.push(LinkEffect::Settle(acknowledged.reply, outcome));
+            out.push(MqttLinkEffect::Settle(acknowledged.reply, outcome));
         }
     }
 
-    fn receive(&mut self, m: &mut Moment, received: ReceivedMessage, out: &mut Vec<LinkEffect<T>>) {
+    fn receive(
+        &mut self,
+        m: &mut Moment,
+        received: ReceivedMessage,
+        out: &mut Vec<MqttLinkEffect<T>>,
+    ) {
         let ReceivedMessage {
             message,
             packet_id,
@@ -438,7 +443,12 @@ impl<T> MqttLink<T> {
         });
     }
 
-    fn acknowledge(&mut self, m: &Moment, packet_id: Option<u16>, out: &mut Vec<LinkEffect<T>>) {
+    fn acknowledge(
+        &mut self,
+        m: &Moment,
+        packet_id: Option<u16>,
+        out: &mut Vec<MqttLinkEffect<T>>,
+    ) {
         let Phase::Open { connection, .. } = &mut self.phase else {
             return;
         };
@@ -450,11 +460,17 @@ impl<T> MqttLink<T> {
     }
 
     /// The connection ended, or was not established.
-    fn end(&mut self, m: &mut Moment, why: &str, unopened: Unopened, out: &mut Vec<LinkEffect<T>>) {
+    fn end(
+        &mut self,
+        m: &mut Moment,
+        why: &str,
+        unopened: Unopened,
+        out: &mut Vec<MqttLinkEffect<T>>,
+    ) {
         match &self.phase {
             Phase::Down { .. } => return,
             Phase::Opening => {}
-            Phase::Open { .. } => out.push(LinkEffect::Close),
+            Phase::Open { .. } => out.push(MqttLinkEffect::Close),
         }
         let pause_ms = back_off_ms(self.failures, m.next_u32(), self.rules.timeout_ms);
         let retry_at = m.now().plus_ms(pause_ms);
@@ -473,22 +489,22 @@ impl<T> MqttLink<T> {
         self.fault = Some(why.into());
     }
 
-    fn settle_all(&mut self, why: &str, out: &mut Vec<LinkEffect<T>>) {
+    fn settle_all(&mut self, why: &str, out: &mut Vec<MqttLinkEffect<T>>) {
         self.unsent.clear();
         self.sent.clear();
         let pending = std::mem::take(&mut self.pending).into_values();
-        out.extend(pending.map(|it| LinkEffect::Settle(it.reply, Err(why.into()))));
+        out.extend(pending.map(|it| MqttLinkEffect::Settle(it.reply, Err(why.into()))));
     }
 
     /// Does what is possible now.
-    fn advance(&mut self, m: &mut Moment, out: &mut Vec<LinkEffect<T>>) {
+    fn advance(&mut self, m: &mut Moment, out: &mut Vec<MqttLinkEffect<T>>) {
         self.expire(m, out);
         if let Phase::Down { retry_at } = self.phase
             && retry_at <= m.now()
             && self.is_wanted()
         {
             self.phase = Phase::Opening;
-            out.push(LinkEffect::Open);
+            out.push(MqttLinkEffect::Open);
         }
         self.send_answers(m, out);
         self.send_messages(m, out);
@@ -497,7 +513,7 @@ impl<T> MqttLink<T> {
 
     /// Settles messages whose time is over. A broker that does not acknowledge one is connected to
     /// anew: the places of unacknowledged messages in its window would be lost.
-    fn expire(&mut self, m: &mut Moment, out: &mut Vec<LinkEffect<T>>) {
+    fn expire(&mut self, m: &mut Moment, out: &mut Vec<MqttLinkEffect<T>>) {
         let mut is_stuck = false;
         while let Some(first) = self.pending.first_entry()
             && first.get().due_at <= m.now()
@@ -509,14 +525,14 @@ impl<T> MqttLink<T> {
                 Phase::Open { .. } | Phase::Down { .. } | Phase::Opening => self.fault.clone(),
             };
             let why = fault.unwrap_or_else(|| LATE.into());
-            out.push(LinkEffect::Settle(late.reply, Err(why)));
+            out.push(MqttLinkEffect::Settle(late.reply, Err(why)));
         }
         if is_stuck {
             self.end(m, LATE, Unopened::Away, out);
         }
     }
 
-    fn send_answers(&mut self, m: &Moment, out: &mut Vec<LinkEffect<T>>) {
+    fn send_answers(&mut self, m: &Moment, out: &mut Vec<MqttLinkEffect<T>>) {
         while let Some((answer, packet_id)) = self.answers.pop_front() {
             match self.send(m, &answer, out) {
                 Err(Unsendable::Window) => return self.answers.push_front((answer, packet_id)),
@@ -526,7 +542,7 @@ impl<T> MqttLink<T> {
         }
     }
 
-    fn send_messages(&mut self, m: &Moment, out: &mut Vec<LinkEffect<T>>) {
+    fn send_messages(&mut self, m: &Moment, out: &mut Vec<MqttLinkEffect<T>>) {
         while let Some(number) = self.unsent.pop_front() {
             let Some(message) = self.pending.get(&number).map(|it| it.message.clone()) else {
                 continue;
@@ -539,7 +555,7 @@ impl<T> MqttLink<T> {
                 Err(Unsendable::Never(reason)) => {
                     let refused = self.pending.remove(&number);
                     let why = reason.to_string().into();
-                    out.extend(refused.map(|it| LinkEffect::Settle(it.reply, Err(why))));
+                    out.extend(refused.map(|it| MqttLinkEffect::Settle(it.reply, Err(why))));
                 }
             }
         }
@@ -549,7 +565,7 @@ impl<T> MqttLink<T> {
         &mut self,
         m: &Moment,
         message: &MqttMessage,
-        out: &mut Vec<LinkEffect<T>>,
+        out: &mut Vec<MqttLinkEffect<T>>,
     ) -> Result<u16, Unsendable> {
         let Phase::Open {
             connection,
@@ -564,7 +580,7 @@ impl<T> MqttLink<T> {
         sent
     }
 
-    fn perform_next(&mut self, out: &mut Vec<LinkEffect<T>>) {
+    fn perform_next(&mut self, out: &mut Vec<MqttLinkEffect<T>>) {
         if self.performing.is_some() {
             return;
         }
@@ -575,7 +591,7 @@ impl<T> MqttLink<T> {
                 packet_id: next.packet_id,
                 origin: Origin::Open,
             });
-            out.push(LinkEffect::Perform(next.command));
+            out.push(MqttLinkEffect::Perform(next.command));
         }
     }
 }
@@ -596,9 +612,9 @@ fn unopened(reason: &MqttReason) -> Unopened {
     }
 }
 
-fn written<T>(event: MqttEvent) -> Option<LinkEffect<T>> {
+fn written<T>(event: MqttEvent) -> Option<MqttLinkEffect<T>> {
     match event {
-        MqttEvent::Write(bytes) => Some(LinkEffect::Write(bytes)),
+        MqttEvent::Write(bytes) => Some(MqttLinkEffect::Write(bytes)),
         MqttEvent::Ready
         | MqttEvent::Acknowledged(..)
         | MqttEvent::Received(_)

@@ -20,7 +20,7 @@ fn a_link_connects_when_there_is_something_to_publish() {
     let mut it = Fixture::new(BrokerCommands::Off);
     assert_eq!(it.link.next_timeout(), None);
     it.publish(1);
-    assert_eq!(it.out, [LinkEffect::Open]);
+    assert_eq!(it.out, [MqttLinkEffect::Open]);
     it.opened();
     assert_eq!(it.kinds(), ["CONNECT"]);
     it.receive(&ACCEPTED);
@@ -48,7 +48,7 @@ fn what_is_not_acknowledged_is_published_again_in_order_on_the_next_connection()
     it.publish(3);
     it.out.clear();
     it.act(|link, m, out| link.handle_closed(m, out));
-    assert_eq!(it.out, [LinkEffect::Close]);
+    assert_eq!(it.out, [MqttLinkEffect::Close]);
     assert_eq!(it.settled(), []);
     it.out.clear();
     it.publish(4);
@@ -66,7 +66,7 @@ fn a_refused_client_settles_what_waits_with_the_reason() {
     it.out.clear();
     it.receive(&NOT_AUTHORIZED);
     let why = "the broker refused the connection: not authorized";
-    assert_eq!(it.out[0], LinkEffect::Close);
+    assert_eq!(it.out[0], MqttLinkEffect::Close);
     assert_eq!(it.settled(), [(1, Err(why.into()))]);
     assert_eq!(it.link.next_timeout(), None, "nothing waits");
 }
@@ -78,7 +78,7 @@ fn a_broker_that_is_away_is_tried_again_until_the_time_is_over() {
     let mut waits = Vec::new();
     while it.settled().is_empty() {
         let away = ("the host does not accept connections", Unopened::Away);
-        if it.out.contains(&LinkEffect::Open) {
+        if it.out.contains(&MqttLinkEffect::Open) {
             it.out.clear();
             it.act(|link, m, out| link.handle_unopened(m, away, out));
         }
@@ -102,7 +102,7 @@ fn a_broker_that_acknowledges_nothing_is_connected_to_anew() {
     it.out.clear();
     it.pass(20_000);
     assert_eq!(it.settled(), [(2, Err(LATE.into()))]);
-    assert!(it.out.contains(&LinkEffect::Close));
+    assert!(it.out.contains(&MqttLinkEffect::Close));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_broker_that_does_not_answer_a_ping_is_left() {
     it.pass(30_000);
     assert_eq!(it.kinds(), ["PINGREQ"]);
     it.pass(10_000);
-    assert_eq!(it.out, [LinkEffect::Close]);
+    assert_eq!(it.out, [MqttLinkEffect::Close]);
 }
 
 #[test]
@@ -129,7 +129,11 @@ fn a_closed_link_takes_leave_and_settles_what_waits() {
 fn commands_are_performed_one_by_one_and_acknowledged_behind_their_answers() {
     let mut it = Fixture::new(BrokerCommands::On);
     it.act(|link, m, out| link.handle_timeout(m, out));
-    assert_eq!(it.out, [LinkEffect::Open], "commands may come at any time");
+    assert_eq!(
+        it.out,
+        [MqttLinkEffect::Open],
+        "commands may come at any time"
+    );
     it.opened();
     it.receive(&ACCEPTED);
     assert_eq!(it.kinds(), ["SUBSCRIBE"]);
@@ -179,10 +183,14 @@ fn a_retained_command_is_acknowledged_and_not_performed() {
 fn malformed_bytes_end_the_connection() {
     let mut it = Fixture::ready(BrokerCommands::Off);
     it.receive(&[0x00, 0x00]);
-    assert_eq!(it.out, [LinkEffect::Close]);
+    assert_eq!(it.out, [MqttLinkEffect::Close]);
     let mut it = Fixture::ready(BrokerCommands::Off);
     it.receive(&[0x30, 0xff, 0xff, 0xff, 0x7f]);
-    assert_eq!(it.out, [LinkEffect::Close], "nothing that long is received");
+    assert_eq!(
+        it.out,
+        [MqttLinkEffect::Close],
+        "nothing that long is received"
+    );
 }
 
 #[test]
@@ -210,7 +218,7 @@ fn a_broker_has_every_settled_message_and_each_sender_in_order() {
 struct Fixture {
     link: MqttLink<u32>,
     now_ms: i64,
-    out: Vec<LinkEffect<u32>>,
+    out: Vec<MqttLinkEffect<u32>>,
 }
 
 impl Fixture {
@@ -241,7 +249,7 @@ impl Fixture {
 
     fn act(
         &mut self,
-        act: impl FnOnce(&mut MqttLink<u32>, &mut Moment, &mut Vec<LinkEffect<u32>>),
+        act: impl FnOnce(&mut MqttLink<u32>, &mut Moment, &mut Vec<MqttLinkEffect<u32>>),
     ) {
         let m = &mut Moment::new(Timestamp::from_ms(self.now_ms), 7);
         act(&mut self.link, m, &mut self.out);
@@ -273,18 +281,18 @@ impl Fixture {
         self.now_ms = due.as_ms();
         self.out.clear();
         self.act(|link, m, out| link.handle_timeout(m, out));
-        assert_eq!(self.out, [LinkEffect::Open]);
+        assert_eq!(self.out, [MqttLinkEffect::Open]);
         self.opened();
     }
 
     /// The packets that were written.
     fn written(&self) -> impl Iterator<Item = &[u8]> {
         self.out.iter().filter_map(|effect| match effect {
-            LinkEffect::Write(bytes) => Some(bytes.as_slice()),
-            LinkEffect::Open
-            | LinkEffect::Close
-            | LinkEffect::Settle(..)
-            | LinkEffect::Perform(_) => None,
+            MqttLinkEffect::Write(bytes) => Some(bytes.as_slice()),
+            MqttLinkEffect::Open
+            | MqttLinkEffect::Close
+            | MqttLinkEffect::Settle(..)
+            | MqttLinkEffect::Perform(_) => None,
         })
     }
 
@@ -294,22 +302,22 @@ impl Fixture {
 
     fn settled(&self) -> Vec<(u32, Result<(), Box<str>>)> {
         let settled = self.out.iter().filter_map(|effect| match effect {
-            LinkEffect::Settle(number, outcome) => Some((*number, outcome.clone())),
-            LinkEffect::Open
-            | LinkEffect::Close
-            | LinkEffect::Write(_)
-            | LinkEffect::Perform(_) => None,
+            MqttLinkEffect::Settle(number, outcome) => Some((*number, outcome.clone())),
+            MqttLinkEffect::Open
+            | MqttLinkEffect::Close
+            | MqttLinkEffect::Write(_)
+            | MqttLinkEffect::Perform(_) => None,
         });
         settled.collect()
     }
 
     fn performed(&self) -> Vec<BrokerCommand> {
         let performed = self.out.iter().filter_map(|effect| match effect {
-            LinkEffect::Perform(command) => Some((**command).clone()),
-            LinkEffect::Open
-            | LinkEffect::Close
-            | LinkEffect::Write(_)
-            | LinkEffect::Settle(..) => None,
+            MqttLinkEffect::Perform(command) => Some((**command).clone()),
+            MqttLinkEffect::Open
+            | MqttLinkEffect::Close
+            | MqttLinkEffect::Write(_)
+            | MqttLinkEffect::Settle(..) => None,
         });
         performed.collect()
     }
@@ -417,22 +425,22 @@ impl World {
         while !self.fixture.out.is_empty() {
             for effect in std::mem::take(&mut self.fixture.out) {
                 match effect {
-                    LinkEffect::Open if self.random.next_u32().is_multiple_of(4) => {
+                    MqttLinkEffect::Open if self.random.next_u32().is_multiple_of(4) => {
                         let away = ("away", Unopened::Away);
                         self.fixture
                             .act(|link, m, out| link.handle_unopened(m, away, out));
                     }
-                    LinkEffect::Open => {
+                    MqttLinkEffect::Open => {
                         self.is_open = true;
                         self.fixture.act(|link, m, out| link.handle_opened(m, out));
                     }
-                    LinkEffect::Write(bytes) => self.to_broker.extend(bytes),
-                    LinkEffect::Close => {
+                    MqttLinkEffect::Write(bytes) => self.to_broker.extend(bytes),
+                    MqttLinkEffect::Close => {
                         self.is_open = false;
                         self.to_broker.clear();
                     }
-                    LinkEffect::Settle(number, outcome) => self.settle(number, &outcome),
-                    LinkEffect::Perform(_) => unreachable!("nothing is subscribed"),
+                    MqttLinkEffect::Settle(number, outcome) => self.settle(number, &outcome),
+                    MqttLinkEffect::Perform(_) => unreachable!("nothing is subscribed"),
                 }
             }
         }
@@ -470,7 +478,7 @@ fn number_of(sender: usize, next: u32) -> u32 {
     next * SENDERS as u32 + sender as u32
 }
 
-fn rules(commands: BrokerCommands) -> LinkRules {
+fn rules(commands: BrokerCommands) -> MqttLinkRules {
     let broker = Broker {
         url: "mqtts://broker.example.com".into(),
         topic_prefix: "t".into(),
@@ -483,7 +491,7 @@ fn rules(commands: BrokerCommands) -> LinkRules {
         json: JsonPayload::AsText,
     };
     let id = DestinationId::from_bytes([5; 16]);
-    LinkRules::of((id, &broker), None, 20_000).unwrap()
+    MqttLinkRules::of((id, &broker), None, 20_000).unwrap()
 }
 
 fn publication(number: u32) -> Publication {
