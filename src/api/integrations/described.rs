@@ -265,8 +265,7 @@ pub(in crate::api) fn tested() -> Schema {
         .must(
             "delivered",
             Schema::truth(),
-            "Whether the endpoint answered with a 2xx status, or the broker acknowledged the \
-             event.",
+            "Whether the endpoint answered with a 2xx status, or the broker with a PUBACK.",
         )
         .may(
             "statusCode",
