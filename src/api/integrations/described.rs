@@ -169,8 +169,10 @@ const URL: &str = "The URL that events are POSTed to.";
 pub(in crate::api) const TYPES: &str = "The event types to deliver.";
 
 /// How JSON of devices is delivered.
-pub(in crate::api) const JSON_PAYLOAD: &str = "If `true`, UDP and CoAP data that is valid JSON is delivered as JSON instead of a base64 \
-     string. LwM2M values are always typed.";
+pub(in crate::api) const JSON_PAYLOAD: &str = concat!(
+    "If `true`, UDP and CoAP data that is valid JSON is delivered as JSON instead of a base64 ",
+    "string. LwM2M values are always typed."
+);
 
 const HEADERS: &str = "HTTP headers sent with each event, as a map of names to values. At most 20 \
                        headers, 4 KiB each, 8 KiB in total. `Authorization`, `Content-Type`, \
