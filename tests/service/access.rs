@@ -113,7 +113,8 @@ struct Entry {
     to_another: u16,
 }
 
-/// Every operation, in an order in which what is deleted was used before.
+/// Every operation, in an order in which what is deleted was used before. Dead letters are not
+/// discarded while they are replayed, so that comes last.
 fn table() -> Vec<Entry> {
     let device = |body: Value| with(body, "deviceIds", json!([ID]));
     let (lwm2m, coap) = (
@@ -182,9 +183,9 @@ fn table() -> Vec<Entry> {
         found("testWebhook", 200),
         found("restartWebhook", 200),
         found("listDeadLetters", 200),
-        found("replayDeadLetters", 202),
         found("discardDeadLetter", 404),
         found("discardDeadLetters", 204),
+        found("replayDeadLetters", 202),
         of("createBroker", 201).json(broker),
         of("listBrokers", 200),
         found("getBroker", 200),
@@ -192,25 +193,25 @@ fn table() -> Vec<Entry> {
         found("testBroker", 200),
         found("restartBroker", 200),
         found("listBrokerDeadLetters", 200),
-        found("replayBrokerDeadLetters", 202),
         found("discardBrokerDeadLetter", 404),
         found("discardBrokerDeadLetters", 204),
+        found("replayBrokerDeadLetters", 202),
         of("installPlugin", 201).json(plugin),
         of("listPlugins", 200),
         of("listPluginsOfPartner", 200),
         found("getPlugin", 200),
         found("restartPlugin", 200),
         found("listPluginDeadLetters", 200),
-        found("replayPluginDeadLetters", 202),
         found("discardPluginDeadLetter", 404),
         found("discardPluginDeadLetters", 204),
+        found("replayPluginDeadLetters", 202),
         of("setSmsForwarder", 200).json(json!({ "url": "https://signalbox.invalid/sms/" })),
         of("getSmsForwarder", 200),
         of("testSmsForwarder", 200),
         of("listSmsDeadLetters", 200),
-        of("replaySmsDeadLetters", 202),
         of("discardSmsDeadLetter", 404),
         of("discardSmsDeadLetters", 204),
+        of("replaySmsDeadLetters", 202),
         found("sendSms", 201).json(json!({ "source_address": "1234", "payload": "open" })),
         found("listSms", 200),
         found("getSms", 200),
