@@ -5,8 +5,8 @@
 //! library of Standard Webhooks as a receiver of events, Mosquitto as a broker, node-smpp and jSMPP
 //! as SMS centres, Schemathesis and curl as callers. Eclipse Californium tests only our CoAP layer,
 //! with a server made for its requests; OpenSSL, GnuTLS, libcoap and Californium's Scandium find
-//! DTLS sessions with one made for theirs. `cargo xtask test` installs these programs and runs this;
-//! `cargo xtask prepare`, then `cargo test --test interop` runs this alone.
+//! DTLS sessions with one made for theirs. `cargo xtask test` installs these programs and runs
+//! this; `cargo xtask prepare`, then `cargo test --test interop` runs this alone.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
