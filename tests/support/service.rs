@@ -195,6 +195,10 @@ fn own_address() -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(127, 33, process, number.max(1)))
 }
 
+/// Where the API listens: at an address of no device, because nothing is sent to a port of the
+/// service, and the port of a device might be the same by chance.
+const HTTP: &str = "127.255.0.1:0";
+
 fn launch(
     data: &TempDir,
     settings: &[(String, String)],
@@ -204,7 +208,7 @@ fn launch(
     let mut command = signalbox();
     command
         .arg("serve")
-        .args(["--http", "127.0.0.1:0"])
+        .args(["--http", HTTP])
         .arg("--coap")
         .arg(coap.to_string())
         .arg("--udp")
