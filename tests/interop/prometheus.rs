@@ -33,7 +33,7 @@ fn every_family_is_read_with_its_kind() {
         ("counter", "signalbox_data", 20),
         ("counter", "signalbox_store_commits", 5),
         ("counter", "signalbox_exchanges_ended", 16),
-        ("counter", "signalbox_actions_finished", 66),
+        ("counter", "signalbox_actions_finished", 120),
         ("counter", "signalbox_deliveries", 3),
         ("gauge", "signalbox_devices_resident", 6),
         ("gauge", "signalbox_devices_known", 2),

@@ -143,6 +143,11 @@ impl Schema {
         self.with("minItems", 1_u64)
     }
 
+    /// An object with a property at least.
+    pub(in crate::api) fn with_some_property(self) -> Self {
+        self.with("minProperties", 1_u64)
+    }
+
     /// One of these words.
     pub(in crate::api) fn one_of_words(words: Vec<&'static str>) -> Self {
         Self::text().with("enum", words)

@@ -256,6 +256,7 @@ pub(super) fn attributes() -> Schema {
             let (value, why) = of(name);
             schema.may(name.as_str(), value, why)
         })
+        .with_some_property()
 }
 
 const ATTRIBUTES: &str = "The attributes to write (LwM2M Core 1.2 section 7.3); `null` removes \
