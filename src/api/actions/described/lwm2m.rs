@@ -254,7 +254,7 @@ pub(super) fn attributes() -> Schema {
         .into_iter()
         .fold(Schema::closed(), |schema, name| {
             let (value, why) = of(name);
-            schema.may(name.as_str(), value, why)
+            schema.may(name.as_str(), Schema::any_of([value, Schema::text()]), why)
         })
         .with_some_property()
 }
