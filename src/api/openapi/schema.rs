@@ -143,6 +143,11 @@ impl Schema {
         self.with("minItems", 1_u64)
     }
 
+    /// A number above a bound.
+    pub(in crate::api) fn above(self, bound: u64) -> Self {
+        self.with("exclusiveMinimum", bound)
+    }
+
     /// An object with a property at least.
     pub(in crate::api) fn with_some_property(self) -> Self {
         self.with("minProperties", 1_u64)

@@ -140,10 +140,11 @@ pub(super) fn kinds() -> [Schema; 12] {
         "`true`: the values replace those of the instance. `false`: its other resources stay.",
     );
     let paths = || {
-        Schema::list(anything_or_root())
+        let some = Schema::list(anything())
             .many(1..=REQUEST_PATHS_MAX as u64)
-            .unique()
-            .example(vec!["/3303/0/5700", "/3/0"])
+            .unique();
+        let all = Schema::list(Schema::only("/")).many(1..=1);
+        Schema::any_of([some, all]).example(vec!["/3303/0/5700", "/3/0"])
     };
     let read_composite = of(
         Operation::ReadComposite,
@@ -217,13 +218,14 @@ fn by_resource() -> Schema {
 
 fn values() -> Schema {
     let value = Schema::any_of([Schema::text(), Schema::number(), Schema::truth()]);
-    Schema::map(value)
+    Schema::map(value).with_some_property()
 }
 
 /// The attributes to write.
 pub(super) fn attributes() -> Schema {
-    let seconds = || Schema::whole(0..=u64::from(u32::MAX));
-    let bit = || Schema::whole(0..=1);
+    let seconds = || or_text(Schema::whole(0..=u64::from(u32::MAX)), "^[0-9]+$");
+    let number = || or_text(Schema::number(), NUMBER_TEXT);
+    let bit = || or_text(Schema::whole(0..=1), "^[01]$");
     let of = |name: AttributeName| match name {
         AttributeName::MinimumPeriod => (seconds(), "The fewest seconds between notifications."),
         AttributeName::MaximumPeriod => (seconds(), "The most seconds between notifications."),
@@ -235,10 +237,10 @@ pub(super) fn attributes() -> Schema {
             seconds(),
             "The most seconds between evaluations (LwM2M 1.1).",
         ),
-        AttributeName::GreaterThan => (Schema::number(), "Notify when the value crosses this."),
-        AttributeName::LessThan => (Schema::number(), "Notify when the value crosses this."),
+        AttributeName::GreaterThan => (number(), "Notify when the value crosses this."),
+        AttributeName::LessThan => (number(), "Notify when the value crosses this."),
         AttributeName::Step => (
-            Schema::number(),
+            or_text(Schema::number().above(0), NUMBER_TEXT),
             "Notify when the value changed by this much.",
         ),
         AttributeName::Edge => (
@@ -254,9 +256,17 @@ pub(super) fn attributes() -> Schema {
         .into_iter()
         .fold(Schema::closed(), |schema, name| {
             let (value, why) = of(name);
-            schema.may(name.as_str(), Schema::any_of([value, Schema::text()]), why)
+            schema.may(name.as_str(), value, why)
         })
         .with_some_property()
+}
+
+/// The text of a number.
+const NUMBER_TEXT: &str = "^-?[0-9]+(\\.[0-9]+)?([eE][+-]?[0-9]+)?$";
+
+/// A number, or its text: that is how it is shown.
+fn or_text(number: Schema, pattern: &str) -> Schema {
+    Schema::any_of([number, Schema::text().pattern(pattern)])
 }
 
 const ATTRIBUTES: &str = "The attributes to write (LwM2M Core 1.2 section 7.3); `null` removes \
@@ -275,11 +285,6 @@ const ANY_ADDRESS: &str = "`/object/instance/resource`, each a number from 0 to 
 fn anything() -> Schema {
     let any = format!("^(/{NUMBER}){{1,4}}$");
     Schema::text().pattern(&any).example("/3303/0/5700")
-}
-
-fn anything_or_root() -> Schema {
-    let any = format!("^(/|(/{NUMBER}){{1,4}})$");
-    Schema::text().pattern(&any)
 }
 
 fn up_to_instance() -> Schema {
