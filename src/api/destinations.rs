@@ -1,4 +1,4 @@
-//! What do the handlers of webhooks, plugins and SMS forwarders have in common?
+//! What do the handlers of webhooks, brokers, plugins and SMS forwarders have in common?
 //!
 //! Changes go to the forwarders; reads go to the store.
 
@@ -14,19 +14,20 @@ use serde::Serialize;
 use engine::customer::Customer;
 use engine::delivery::backlog::Backlog;
 use engine::delivery::command::TestOutcome;
-use engine::delivery::destination::Destination;
+use engine::delivery::destination::{Destination, DestinationAmendment};
 use engine::directory::DirectoryRefusal;
-use engine::directory::destination::destination_of;
-use engine::ids::DestinationId;
+use engine::directory::destination::{SealedField, destination_of};
+use engine::ids::{CustomerId, DestinationId};
 use engine::moment::Moment;
 use engine::query::{Page, PageRequest};
+use engine::sealed::Sealed;
 use engine::supervision::Unserved;
 
 use super::Api;
 use super::access::AuthenticatedCaller;
 use super::error::ApiError;
 use super::fields::Fields;
-use super::idempotency::{CreatedResponse, ResponseKeeper};
+use super::idempotency::{self, CallIdentity, CreatedResponse, ResponseKeeper};
 use super::page::{PageBody, wanted};
 use super::records::to_its_end;
 use super::segment::{PathSegment, Segment};
@@ -48,6 +49,18 @@ pub(super) trait DestinationKind: 'static {
 
     /// The representation of a destination, if it is of this kind.
     fn body(destination: &Destination) -> Option<Self::Body>;
+}
+
+/// What a new destination is decided on.
+pub(super) struct Circumstances<'a> {
+    pub(super) moment: &'a mut Moment,
+    pub(super) customer_id: &'a CustomerId,
+    /// None for a customer that was removed.
+    pub(super) customer: Option<&'a Customer>,
+    /// The other destinations of the customer.
+    pub(super) others: &'a [Destination],
+    /// Encrypts a field of a destination.
+    pub(super) seal: &'a dyn Fn(DestinationId, SealedField<'_>, &str) -> Sealed,
 }
 
 /// The id of a destination in a path.
@@ -160,22 +173,35 @@ pub(super) async fn test<K: DestinationKind>(
     Ok(HttpResponse::Ok().json(TestedBody::of(tested)))
 }
 
-/// Creates the destination that `decide` decides on from the customer and its other destinations.
-pub(super) async fn made<K: DestinationKind>(
+/// Creates the destination that `decide` decides on, only once if the call has a key.
+pub(super) async fn create<K: DestinationKind>(
+    api: &web::Data<Api>,
+    caller: AuthenticatedCaller,
+    identity: Option<CallIdentity>,
+    decide: impl FnOnce(Circumstances<'_>) -> Result<Destination, DirectoryRefusal> + 'static,
+) -> Result<HttpResponse, ApiError> {
+    let (made_by, of) = (api.clone(), caller.clone());
+    let act = move |keeper| to_its_end(made::<K>(made_by, of, keeper, decide));
+    idempotency::create(api, Some(&caller), identity, act).await
+}
+
+async fn made<K: DestinationKind>(
     api: web::Data<Api>,
     caller: AuthenticatedCaller,
     keeper: ResponseKeeper,
-    decide: impl FnOnce(
-        &mut Moment,
-        Option<&Customer>,
-        &[Destination],
-    ) -> Result<Destination, DirectoryRefusal>,
+    decide: impl FnOnce(Circumstances<'_>) -> Result<Destination, DirectoryRefusal>,
 ) -> Result<CreatedResponse, ApiError> {
     // One at a time, so that what was decided holds.
     let _turn = api.changing_destinations.lock().await;
     let customer = api.store.customer(caller.customer.clone()).await?;
     let others = api.store.destinations_of(caller.customer.clone()).await?;
-    let drafted = decide(&mut api.clock.moment(), customer.as_ref(), &others)?;
+    let drafted = decide(Circumstances {
+        moment: &mut api.clock.moment(),
+        customer_id: &caller.customer,
+        customer: customer.as_ref(),
+        others: &others,
+        seal: &|id, field, text| api.seal_for(id, field, text),
+    })?;
     let location = format!("{}/{}", K::PATH, drafted.id);
     let response = CreatedResponse::of(Some(location), &shown::<K>(&drafted)?)?;
     let record = keeper.record(&response)?;
@@ -186,6 +212,37 @@ pub(super) async fn made<K: DestinationKind>(
     })?;
     api.devices.take_policy(caller.customer).await?;
     Ok(response)
+}
+
+/// PATCH: changes a destination.
+pub(super) async fn amend<K: DestinationKind>(
+    api: web::Data<Api>,
+    caller: AuthenticatedCaller,
+    id: DestinationId,
+    change: impl FnOnce(Destination) -> Result<Destination, ApiError> + 'static,
+) -> Result<HttpResponse, ApiError> {
+    let amended = to_its_end(amended::<K>(api, caller, id, change)).await?;
+    Ok(HttpResponse::Ok().json(shown::<K>(&amended)?))
+}
+
+async fn amended<K: DestinationKind>(
+    api: web::Data<Api>,
+    caller: AuthenticatedCaller,
+    id: DestinationId,
+    change: impl FnOnce(Destination) -> Result<Destination, ApiError>,
+) -> Result<Destination, ApiError> {
+    // One at a time, so that concurrent updates do not overwrite each other.
+    let _turn = api.changing_destinations.lock().await;
+    let amended = change(owned::<K>(&api, &caller, id).await?)?;
+    let amended = DestinationAmendment {
+        name: Some(amended.name),
+        target: Some(amended.target),
+        event_types: Some(amended.event_types),
+    };
+    let amended = api.deliveries.amend(id, amended).await;
+    let amended = amended.map_err(unserved::<K>)?;
+    api.devices.take_policy(caller.customer).await?;
+    Ok(amended)
 }
 
 /// The wanted page of the destinations of the caller that are of this kind and meet a condition,

@@ -7,21 +7,15 @@ pub(super) mod webhook_events;
 
 use actix_web::{HttpResponse, web};
 
-use engine::delivery::destination::{Destination, DestinationAmendment};
-use engine::directory::destination::{
-    SealedField, WebhookAmendments, admit_integration, draft_webhook,
-};
-use engine::ids::DestinationId;
+use engine::delivery::destination::Destination;
+use engine::directory::destination::{SealedField, admit_integration, draft_webhook};
 
 use super::Api;
 use super::access::AuthenticatedCaller;
 use super::body::{Json, Query};
-use super::destinations::{
-    DestinationKind, DestinationSegment, listed, made, owned, shown, unserved,
-};
+use super::destinations::{self, DestinationKind, DestinationSegment, listed};
 use super::error::ApiError;
-use super::idempotency::{self, IdempotencyKeyHeader};
-use super::records::to_its_end;
+use super::idempotency::IdempotencyKeyHeader;
 use super::segment::PathSegment;
 
 pub(super) use response_body::{TypeBody, WebhookBody, types_of};
@@ -50,22 +44,11 @@ pub(super) async fn create(
 ) -> Result<HttpResponse, ApiError> {
     let identity = named.read(&["webhook"], &mut fields);
     let new = request_body::new_webhook(fields, api.policy)?;
-    let (made_by, of) = (api.clone(), caller.clone());
-    let act = move |keeper| {
-        let (sealing, customer) = (made_by.clone(), of.customer.clone());
-        to_its_end(made::<Webhooks>(
-            made_by,
-            of,
-            keeper,
-            move |m, known, others| {
-                admit_integration(known, others)?;
-                let seal =
-                    |id, field: SealedField<'_>, text: &str| sealing.seal_for(id, field, text);
-                Ok(draft_webhook(m, &customer, new, seal))
-            },
-        ))
-    };
-    idempotency::create(&api, Some(&caller), identity, act).await
+    destinations::create::<Webhooks>(&api, caller, identity, move |it| {
+        admit_integration(it.customer, it.others)?;
+        Ok(draft_webhook(it.moment, it.customer_id, new, it.seal))
+    })
+    .await
 }
 
 /// GET: lists the webhooks of the caller, oldest first.
@@ -86,26 +69,5 @@ pub(super) async fn amend(
 ) -> Result<HttpResponse, ApiError> {
     let seal = |field: SealedField<'_>, text: &str| api.seal_for(id, field, text);
     let amendments = request_body::amendments(fields, api.policy, seal)?;
-    let amended = to_its_end(amended(api.clone(), caller, id, amendments)).await?;
-    Ok(HttpResponse::Ok().json(shown::<Webhooks>(&amended)?))
-}
-
-async fn amended(
-    api: web::Data<Api>,
-    caller: AuthenticatedCaller,
-    id: DestinationId,
-    amendments: WebhookAmendments,
-) -> Result<Destination, ApiError> {
-    // One at a time, so that concurrent updates do not overwrite each other.
-    let _turn = api.changing_destinations.lock().await;
-    let amended = amendments.apply(owned::<Webhooks>(&api, &caller, id).await?);
-    let amended = DestinationAmendment {
-        name: Some(amended.name),
-        target: Some(amended.target),
-        event_types: Some(amended.event_types),
-    };
-    let amended = api.deliveries.amend(id, amended).await;
-    let amended = amended.map_err(unserved::<Webhooks>)?;
-    api.devices.take_policy(caller.customer).await?;
-    Ok(amended)
+    destinations::amend::<Webhooks>(api, caller, id, |was| Ok(amendments.apply(was))).await
 }

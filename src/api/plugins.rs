@@ -8,17 +8,16 @@ use actix_web::{HttpResponse, web};
 
 use engine::delivery::destination::Destination;
 use engine::delivery::partner::Partner;
-use engine::directory::destination::{SealedField, admit_plugin, draft_plugin};
+use engine::directory::destination::{admit_plugin, draft_plugin};
 
 use super::Api;
 use super::access::AuthenticatedCaller;
 use super::body::{Json, Query};
 use super::destinations::{
-    DestinationKind, DestinationSegment, listed, made, owned, shown, unserved,
+    self, DestinationKind, DestinationSegment, listed, owned, shown, unserved,
 };
 use super::error::ApiError;
-use super::idempotency::{self, IdempotencyKeyHeader};
-use super::records::to_its_end;
+use super::idempotency::IdempotencyKeyHeader;
 use super::segment::PathSegment;
 
 pub(super) use response_body::{PluginBody, RestartedPluginBody};
@@ -48,22 +47,11 @@ pub(super) async fn install(
 ) -> Result<HttpResponse, ApiError> {
     let identity = named.read(&["plugin", partner.id], &mut fields);
     let new = request_body::new_plugin(fields, partner, api.policy)?;
-    let (made_by, of) = (api.clone(), caller.clone());
-    let act = move |keeper| {
-        let (sealing, customer) = (made_by.clone(), of.customer.clone());
-        to_its_end(made::<Plugins>(
-            made_by,
-            of,
-            keeper,
-            move |m, known, others| {
-                admit_plugin(known, others, partner)?;
-                let seal =
-                    |id, field: SealedField<'_>, text: &str| sealing.seal_for(id, field, text);
-                Ok(draft_plugin(m, &customer, new, seal))
-            },
-        ))
-    };
-    idempotency::create(&api, Some(&caller), identity, act).await
+    destinations::create::<Plugins>(&api, caller, identity, move |it| {
+        admit_plugin(it.customer, it.others, partner)?;
+        Ok(draft_plugin(it.moment, it.customer_id, new, it.seal))
+    })
+    .await
 }
 
 /// GET: lists the plugins of the caller, oldest first.

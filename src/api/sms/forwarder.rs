@@ -12,8 +12,9 @@ use super::ForwarderBody;
 use crate::api::Api;
 use crate::api::access::AuthenticatedCaller;
 use crate::api::body::{Json, Query};
-use crate::api::destinations::TestedBody;
-use crate::api::destinations::{DestinationKind, dead_letters, followed, removed, shown, unserved};
+use crate::api::destinations::{
+    DestinationKind, TestedBody, dead_letters, followed, removed, shown, unserved,
+};
 use crate::api::error::ApiError;
 use crate::api::records::to_its_end;
 use crate::api::segment::PathSegment;
