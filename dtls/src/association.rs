@@ -74,7 +74,6 @@ pub(crate) struct AssociationTable {
     chunks: Vec<Vec<Slot>>,
     /// The first free slot.
     free: u32,
-    count: usize,
     handshakes: AgeOrder,
     sessions: AgeOrder,
 }
@@ -121,7 +120,6 @@ impl Default for AssociationTable {
         Self {
             chunks: Vec::new(),
             free: NONE,
-            count: 0,
             handshakes: AgeOrder::EMPTY,
             sessions: AgeOrder::EMPTY,
         }
@@ -161,7 +159,6 @@ impl AssociationTable {
             return;
         };
         self.free = next;
-        self.count += 1;
         self.link(id.slot);
     }
 
@@ -208,7 +205,6 @@ impl AssociationTable {
         let next = self.free;
         let slot = std::mem::replace(self.slot_mut(id.slot)?, Slot::Free { next });
         self.free = id.slot;
-        self.count -= 1;
         match slot {
             Slot::Used(association) => Some(association),
             Slot::Free { .. } => None,
@@ -242,10 +238,7 @@ impl AssociationTable {
     }
 
     pub(crate) fn find_mut(&mut self, id: AssociationId) -> Option<&mut Association> {
-        match self.slot_mut(id.slot)? {
-            Slot::Used(association) => Some(association).filter(|it| it.id == id),
-            Slot::Free { .. } => None,
-        }
+        self.at_mut(id.slot).filter(|it| it.id == id)
     }
 
     pub(crate) fn at(&self, slot: u32) -> Option<&Association> {
@@ -265,7 +258,7 @@ impl AssociationTable {
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.count
+        self.handshakes.count + self.sessions.count
     }
 
     pub(crate) fn handshake_count(&self) -> usize {

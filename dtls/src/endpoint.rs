@@ -262,9 +262,7 @@ impl Endpoint {
                 &mut self.session_by_peer
             }
         };
-        if by_peer.get(&association.peer) == Some(&id) {
-            by_peer.remove(&association.peer);
-        }
+        unlist(by_peer, association.peer, id);
     }
 
     /// When [`Self::handle_timeout`] is to be called.
@@ -373,16 +371,12 @@ impl Endpoint {
             return;
         }
         let earlier = std::mem::replace(&mut association.peer, peer);
-        if self.handshake_by_peer.get(&earlier) == Some(&id) {
-            self.handshake_by_peer.remove(&earlier);
-        }
+        unlist(&mut self.handshake_by_peer, earlier, id);
     }
 
     fn remove_handshake_of(&mut self, id: AssociationId) {
-        if let Some(peer) = self.peer(id)
-            && self.handshake_by_peer.get(&peer) == Some(&id)
-        {
-            self.handshake_by_peer.remove(&peer);
+        if let Some(peer) = self.peer(id) {
+            unlist(&mut self.handshake_by_peer, peer, id);
         }
     }
 
@@ -434,4 +428,11 @@ enum Handled {
     Dropped,
     /// The peer has not received our last flight.
     Repeated(AssociationId),
+}
+
+/// Removes the entry of a peer if it is of this association.
+fn unlist(by_peer: &mut BTreeMap<SocketAddr, AssociationId>, peer: SocketAddr, id: AssociationId) {
+    if by_peer.get(&peer) == Some(&id) {
+        by_peer.remove(&peer);
+    }
 }

@@ -56,6 +56,19 @@ impl MasterSecret {
         secret
     }
 
+    /// Extended, or not, as agreed in the hellos.
+    pub(crate) fn agreed(
+        is_extended: bool,
+        premaster: &[u8],
+        session_hash: &TranscriptHash,
+        randoms: &Randoms,
+    ) -> Self {
+        match is_extended {
+            true => Self::extended(premaster, session_hash),
+            false => Self::new(premaster, randoms),
+        }
+    }
+
     /// RFC 5246 section 6.3, for ciphers that authenticate: no MAC keys.
     pub(crate) fn traffic_keys(&self, randoms: &Randoms) -> TrafficKeys {
         let mut block = Zeroizing::new([0; 2 * (KEY_LENGTH + SALT_LENGTH)]);

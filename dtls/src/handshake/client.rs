@@ -19,10 +19,10 @@ use crate::key_agreement::{self, EphemeralKey, SECP256R1};
 use crate::key_schedule::{MasterSecret, Randoms, Side, psk_premaster};
 use crate::moment::{Moment, Timestamp};
 use crate::presentation::{Reader, Writer};
-use crate::record::{PLAINTEXT_MAX, VERSION};
+use crate::record::VERSION;
 use crate::session::{RecordParameters, Session};
 
-use super::extension::{self, Extensions};
+use super::extension::Extensions;
 use super::hello::{self, ClientHello, ClientHelloStart, ServerHello};
 use super::message::{Message, MessageType};
 use super::resumption::{Resumable, ResumeBy, Resumption};
@@ -224,13 +224,7 @@ impl ClientHandshake {
         {
             return Err(Refused(AlertDescription::UNSUPPORTED_EXTENSION));
         }
-        let plaintext_max = match extensions.record_size_limit {
-            Some(limit) if limit < extension::RECORD_SIZE_LIMIT_MIN => {
-                return Err(Refused(AlertDescription::ILLEGAL_PARAMETER));
-            }
-            Some(limit) => limit.min(PLAINTEXT_MAX as u16),
-            None => PLAINTEXT_MAX as u16,
-        };
+        let plaintext_max = extensions.plaintext_max()?;
         let negotiated = Negotiated {
             suite,
             randoms: Randoms {
@@ -285,12 +279,9 @@ impl ClientHandshake {
         transport.push(MessageType::ClientKeyExchange, body);
         let shared_secret = shared_secret.as_deref().map(Vec::as_slice);
         let premaster: Zeroizing<Vec<u8>> = psk_premaster(&self.config.psk, shared_secret);
-        let master = if negotiated.has_extended_master_secret {
-            MasterSecret::extended(&premaster, &transport.transcript_hash())
-        } else {
-            MasterSecret::new(&premaster, &negotiated.randoms)
-        };
         let hash = transport.transcript_hash();
+        let is_extended = negotiated.has_extended_master_secret;
+        let master = MasterSecret::agreed(is_extended, &premaster, &hash, &negotiated.randoms);
         let verify_data = master.verify_data(Side::Client, &hash);
         transport.choose_only(negotiated.proposal(master));
         transport.push_finished(verify_data.to_vec());

@@ -35,6 +35,9 @@ pub(crate) fn is_valid(
     peer: SocketAddr,
     hello: &ClientHelloStart<'_>,
 ) -> bool {
+    if hello.cookie.len() != LENGTH {
+        return false;
+    }
     let step = now.as_ms() / STEP_MS;
     [step, step.wrapping_sub(1)].into_iter().any(|step| {
         let expected = of_step(secret, step, peer, hello);

@@ -2,6 +2,7 @@
 
 use crate::alert::AlertDescription;
 use crate::presentation::{Reader, Writer};
+use crate::record::PLAINTEXT_MAX;
 
 use super::Refused;
 
@@ -102,6 +103,19 @@ impl<'a> Extensions<'a> {
         }
     }
 
+    /// The longest plaintext that the peer accepts in a record. A record size limit goes before a
+    /// maximum fragment length (RFC 8449 section 5).
+    pub(crate) fn plaintext_max(&self) -> Result<u16, Refused> {
+        match (self.record_size_limit, self.max_fragment_length) {
+            (Some(limit), _) if limit < RECORD_SIZE_LIMIT_MIN => {
+                Err(Refused(AlertDescription::ILLEGAL_PARAMETER))
+            }
+            (Some(limit), _) => Ok(limit.min(PLAINTEXT_MAX as u16)),
+            (None, Some(code)) => fragment_length(code),
+            (None, None) => Ok(PLAINTEXT_MAX as u16),
+        }
+    }
+
     fn put_all(&self, out: &mut Vec<u8>) {
         if let Some(info) = self.renegotiation_info {
             put(out, RENEGOTIATION_INFO, |out| out.put_vector8(info));
@@ -153,7 +167,7 @@ fn put(out: &mut Vec<u8>, number: u16, content: impl FnOnce(&mut Vec<u8>)) {
 }
 
 /// The length that a code of max_fragment_length stands for (RFC 6066 section 4).
-pub(crate) fn fragment_length(code: u8) -> Result<u16, Refused> {
+fn fragment_length(code: u8) -> Result<u16, Refused> {
     match code {
         1..=4 => Ok(256 << code),
         _ => Err(Refused(AlertDescription::ILLEGAL_PARAMETER)),
@@ -161,4 +175,4 @@ pub(crate) fn fragment_length(code: u8) -> Result<u16, Refused> {
 }
 
 /// RFC 8449 section 4.
-pub(crate) const RECORD_SIZE_LIMIT_MIN: u16 = 64;
+const RECORD_SIZE_LIMIT_MIN: u16 = 64;

@@ -28,7 +28,7 @@ use crate::session::{RecordParameters, Session};
 use crate::signature;
 
 use super::certificate::{self, CertificateType};
-use super::extension::{self, Extensions, RECORD_SIZE_LIMIT_MIN};
+use super::extension::Extensions;
 use super::hello::{ClientHello, EMPTY_RENEGOTIATION_INFO_SCSV, ServerHello};
 use super::message::{Message, MessageType};
 use super::resumption::{Resumable, SessionCache, SessionId};
@@ -221,11 +221,8 @@ impl ServerHandshake {
 
 impl Negotiated {
     fn master_secret(&self, premaster: &[u8], session_hash: &TranscriptHash) -> MasterSecret {
-        if self.has_extended_master_secret {
-            MasterSecret::extended(premaster, session_hash)
-        } else {
-            MasterSecret::new(premaster, &self.randoms)
-        }
+        let is_extended = self.has_extended_master_secret;
+        MasterSecret::agreed(is_extended, premaster, session_hash, &self.randoms)
     }
 
     fn proposal(&self, master: MasterSecret) -> Proposal {
@@ -281,7 +278,7 @@ fn client_hello(
         parameters: RecordParameters {
             peer_connection_id: extensions.connection_id.unwrap_or_default().into(),
             has_connection_id: extensions.connection_id.is_some(),
-            plaintext_max: plaintext_max(extensions)?,
+            plaintext_max: extensions.plaintext_max()?,
         },
         session_id: None,
         wants_ticket: false,
@@ -364,18 +361,6 @@ impl CertificateTypes {
             server,
             is_server_named: extensions.server_certificate_type.is_some(),
         }))
-    }
-}
-
-/// RFC 8449 section 5: a record size limit goes before a maximum fragment length.
-fn plaintext_max(extensions: &Extensions<'_>) -> Result<u16, Refused> {
-    match (extensions.record_size_limit, extensions.max_fragment_length) {
-        (Some(limit), _) if limit < RECORD_SIZE_LIMIT_MIN => {
-            Err(Refused(AlertDescription::ILLEGAL_PARAMETER))
-        }
-        (Some(limit), _) => Ok(limit.min(PLAINTEXT_MAX as u16)),
-        (None, Some(code)) => extension::fragment_length(code),
-        (None, None) => Ok(PLAINTEXT_MAX as u16),
     }
 }
 
@@ -596,7 +581,7 @@ fn finished(
     let hash = transport.transcript_hash();
     transport.push_finished(master.verify_data(Side::Server, &hash).to_vec());
     let security = negotiated.security(now, transport);
-    let step = establish(transport, identity, security, OurFlight::IsLast)?;
+    let step = establish(transport, identity, security)?;
     Ok((State::Ended, step))
 }
 
@@ -611,30 +596,23 @@ fn resumed_finished(
         is_resumed: true,
         ..negotiated.security(session.authenticated_at, transport)
     };
-    let step = establish(transport, session.identity, security, OurFlight::IsAnswered)?;
+    let step = establish(transport, session.identity, security)?;
     Ok((State::Ended, step))
-}
-
-/// Whether the peer may need our last flight again.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum OurFlight {
-    IsLast,
-    IsAnswered,
 }
 
 fn establish(
     transport: &mut Transport,
     identity: Identity,
     security: Security,
-    flight: OurFlight,
 ) -> Result<Step, Refused> {
     let finished = transport.finish();
     let (session, last_flight) = finished.ok_or(Refused(AlertDescription::INTERNAL_ERROR))?;
     Ok(Step::Establish(Box::new(Outcome {
         session,
         identity,
+        // Of a resumed session the last flight is the client's.
+        last_flight: (!security.is_resumed).then_some(last_flight),
         security,
-        last_flight: (flight == OurFlight::IsLast).then_some(last_flight),
         resumption: None,
     })))
 }
