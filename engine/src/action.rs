@@ -523,6 +523,26 @@ impl Lwm2mRequest {
         }
     }
 
+    /// Whether the values replace those of an instance; none if it is another operation.
+    pub fn replaces(&self) -> Option<bool> {
+        match self {
+            Self::WriteInstance(write) => Some(write.method == WriteMethod::Replace),
+            Self::Read(_)
+            | Self::Write(..)
+            | Self::Execute(..)
+            | Self::ObserveStart(..)
+            | Self::ObserveEnd(_)
+            | Self::Discover(_)
+            | Self::Create(_)
+            | Self::Delete(_)
+            | Self::WriteAttributes(..)
+            | Self::ReadComposite(_)
+            | Self::WriteComposite(_)
+            | Self::ObserveCompositeStart(_)
+            | Self::ObserveCompositeEnd(_) => None,
+        }
+    }
+
     /// Leaves out the values and the arguments.
     pub fn clear_data(&mut self) {
         match self {

@@ -10,7 +10,7 @@ use engine::action::timeline::{TimelineEntry, TimelineEvent};
 use engine::action::{Action, CoapRequest, Lwm2mRequest, NewAction, Request, UdpRequest};
 use engine::delivery::body::ResultData;
 use engine::query::listed::{ListedAction, Omitted};
-use engine::{Attributes, Path, WriteMethod};
+use engine::{Attributes, Path};
 
 use super::words::Word;
 
@@ -178,17 +178,15 @@ impl ActionBody {
 
     /// The request in a list.
     pub(super) fn listed(listed: &ListedAction) -> Self {
-        let omitted = listed.omitted.iter();
-        Self {
-            omitted: omitted
-                .map(|it| omitted_word(*it, &listed.action))
-                .collect(),
-            request_data: match listed.omitted.contains(&Omitted::RequestData) {
-                true => RequestDataBody::of(&listed.action).without_data(),
-                false => RequestDataBody::of(&listed.action),
-            },
-            ..Self::of(&listed.action)
+        let mut body = Self::of(&listed.action);
+        if listed.omitted.contains(&Omitted::RequestData) {
+            body.request_data.omit_data();
         }
+        let omitted = listed.omitted.iter();
+        body.omitted = omitted
+            .map(|it| omitted_word(*it, &listed.action))
+            .collect();
+        body
     }
 }
 
@@ -287,13 +285,12 @@ fn event_word(what: TimelineEvent) -> &'static str {
 }
 
 impl RequestDataBody {
-    /// The body without the data of an operation.
-    fn without_data(mut self) -> Self {
+    /// Leaves out the data of an operation.
+    fn omit_data(&mut self) {
         match &mut self.request {
             RequestBody::Lwm2m(request) => request.data = None,
             RequestBody::Udp(_) | RequestBody::Coap(_) => {}
         }
-        self
     }
 
     fn of(action: &Action) -> Self {
@@ -377,22 +374,7 @@ impl Lwm2mBody {
             resource_addresses: addresses_of(request),
             data: text.or(values),
             attributes: attributes_of(request),
-            replace: match request {
-                Lwm2mRequest::WriteInstance(write) => Some(write.method == WriteMethod::Replace),
-                Lwm2mRequest::Read(_)
-                | Lwm2mRequest::Write(..)
-                | Lwm2mRequest::Execute(..)
-                | Lwm2mRequest::ObserveStart(..)
-                | Lwm2mRequest::ObserveEnd(_)
-                | Lwm2mRequest::Discover(_)
-                | Lwm2mRequest::Create(_)
-                | Lwm2mRequest::Delete(_)
-                | Lwm2mRequest::WriteAttributes(..)
-                | Lwm2mRequest::ReadComposite(_)
-                | Lwm2mRequest::WriteComposite(_)
-                | Lwm2mRequest::ObserveCompositeStart(_)
-                | Lwm2mRequest::ObserveCompositeEnd(_) => None,
-            },
+            replace: request.replaces(),
         }
     }
 }

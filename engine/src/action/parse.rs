@@ -26,15 +26,20 @@ impl<T> RawField<T> {
             Self::Unreadable => RawField::Unreadable,
         }
     }
+
+    /// Borrows the value.
+    pub fn as_ref(&self) -> RawField<&T> {
+        match self {
+            Self::Nothing => RawField::Nothing,
+            Self::Value(value) => RawField::Value(value),
+            Self::Unreadable => RawField::Unreadable,
+        }
+    }
 }
 
 impl RawField<String> {
     /// Borrows the text.
     pub fn as_deref(&self) -> RawField<&str> {
-        match self {
-            Self::Nothing => RawField::Nothing,
-            Self::Value(text) => RawField::Value(text),
-            Self::Unreadable => RawField::Unreadable,
-        }
+        self.as_ref().map(String::as_str)
     }
 }

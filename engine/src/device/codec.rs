@@ -106,7 +106,7 @@ impl<'a> Codec<'a> {
             }
             ObservationTarget::Paths(paths) => {
                 let format = self.format_of_composite(refused)?;
-                operation::observe_composite(label, root, paths, format, format).ok()
+                operation::observe_composite(label, root, paths, format).ok()
             }
         }
     }
@@ -127,27 +127,31 @@ impl<'a> Codec<'a> {
             }
             ObservationTarget::Paths(paths) => {
                 let format = self.format_of_composite(refused)?;
-                operation::cancel_composite_observation(label, root, paths, format, format).ok()
+                operation::cancel_composite_observation(label, root, paths, format).ok()
             }
         }
     }
 
     /// The message with the attributes of an observation, if the device takes them in a query.
     pub(super) fn with_attributes(self, message: Message, attributes: &Attributes) -> Message {
+        match self.takes_attributes() {
+            true => operation::with_attributes(message, attributes),
+            false => message,
+        }
+    }
+
+    /// Whether the device takes the attributes of an observation in a query.
+    fn takes_attributes(self) -> bool {
         match self.enabler() {
-            EnablerVersion::V1_0 | EnablerVersion::V1_1 => message,
-            EnablerVersion::V1_2 => operation::with_attributes(message, attributes),
+            EnablerVersion::V1_0 | EnablerVersion::V1_1 => false,
+            EnablerVersion::V1_2 => true,
         }
     }
 
     /// Whether attributes have to be written before the observation is requested.
     pub(super) fn writes_before(self, attributes: &Attributes, attempt: AttemptState) -> bool {
-        let is_in_query = match self.enabler() {
-            EnablerVersion::V1_0 | EnablerVersion::V1_1 => false,
-            EnablerVersion::V1_2 => true,
-        };
         let is_written = attempt.attributes == WrittenAttributes::Yes;
-        !attributes.is_empty() && !is_in_query && !is_written
+        !attributes.is_empty() && !self.takes_attributes() && !is_written
     }
 
     /// How to write a value: in the best format that the device did not refuse in this attempt,
@@ -278,11 +282,7 @@ impl<'a> Codec<'a> {
         answer: &Message,
     ) -> Result<ReadValues, String> {
         let mut read = self.values_in(received_at, Scope::All, answer)?;
-        let is_wanted = |at: &Path| paths.is_empty() || paths.iter().any(|path| path.contains(*at));
-        for measurement in &mut read.measurements {
-            measurement.values.retain(|at, _| is_wanted(at));
-        }
-        read.measurements.retain(|it| !it.values.is_empty());
+        read.retain(|at| paths.is_empty() || paths.iter().any(|path| path.contains(*at)));
         Ok(read)
     }
 

@@ -160,11 +160,7 @@ impl<'s> PassiveReading<'s> {
             (ReadPart::Object(_), Ok(read)) => self.report(cx, ingest, (read, answer)),
             (ReadPart::Rest, Ok(mut read)) => {
                 let requested = std::mem::take(&mut round.left);
-                let is_requested = |path: &Path| requested.contains(&path.object_id());
-                read.measurements
-                    .iter_mut()
-                    .for_each(|it| it.values.retain(|path, _| is_requested(path)));
-                read.measurements.retain(|it| !it.values.is_empty());
+                read.retain(|path| requested.contains(&path.object_id()));
                 self.report(cx, ingest, (read, answer));
             }
             (ReadPart::Object(id), Err(why)) => {

@@ -582,9 +582,16 @@ pub(super) enum ObservationChange {
 
 /// The observation that a request begins or ends, and which of the two.
 pub(super) fn observation_of(action: &Action) -> Option<(ObservationChange, ObservationTarget)> {
-    let Request::Lwm2m(request) = &action.request else {
-        return None;
-    };
+    match &action.request {
+        Request::Lwm2m(request) => observation_in(request),
+        Request::Udp(_) | Request::Coap(_) => None,
+    }
+}
+
+/// The observation that an operation begins or ends, and which of the two.
+pub(super) fn observation_in(
+    request: &Lwm2mRequest,
+) -> Option<(ObservationChange, ObservationTarget)> {
     let one = |path: &Path| ObservationTarget::Path(*path);
     let several = |paths: &[Path]| ObservationTarget::Paths(paths.into());
     match request {

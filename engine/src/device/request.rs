@@ -23,7 +23,9 @@ use crate::device::context::Context;
 use crate::device::formats::{AttemptState, FormatSet};
 use crate::device::ingest::Ingest;
 use crate::device::observations::{Observations, token_of};
-use crate::device::queue::{ActionFailure, ActionQueue, Unsendable};
+use crate::device::queue::{
+    ActionFailure, ActionQueue, ObservationChange, Unsendable, observation_in,
+};
 use crate::device::record::ObservationTarget;
 use crate::device::samples::{self, ReadValues};
 use crate::diagnostic;
@@ -303,32 +305,18 @@ impl RequestContext<'_, '_> {
     }
 
     fn token_of(&mut self, request: &Lwm2mRequest, attempt: AttemptState) -> Token {
-        let one = |path: &Path| ObservationTarget::Path(*path);
-        let several = |paths: &[Path]| ObservationTarget::Paths(paths.into());
-        let observed = match request {
-            Lwm2mRequest::ObserveStart(_, attributes)
-                if self.cx.codec().writes_before(attributes, attempt) =>
+        let writes_first = |attributes| self.cx.codec().writes_before(attributes, attempt);
+        let observed = match observation_in(request) {
+            Some((ObservationChange::Begins, _))
+                if request.attributes().is_some_and(writes_first) =>
             {
                 None
             }
-            Lwm2mRequest::ObserveStart(path, _) => self.observations.token_held(&one(path)),
-            Lwm2mRequest::ObserveEnd(path) => self.observations.find(&one(path)).map(token_of),
-            Lwm2mRequest::ObserveCompositeStart(paths) => {
-                self.observations.token_held(&several(paths))
+            Some((ObservationChange::Begins, target)) => self.observations.token_held(&target),
+            Some((ObservationChange::Ends, target)) => {
+                self.observations.find(&target).map(token_of)
             }
-            Lwm2mRequest::ObserveCompositeEnd(paths) => {
-                self.observations.find(&several(paths)).map(token_of)
-            }
-            Lwm2mRequest::Read(_)
-            | Lwm2mRequest::Write(..)
-            | Lwm2mRequest::Execute(..)
-            | Lwm2mRequest::Discover(_)
-            | Lwm2mRequest::Create(_)
-            | Lwm2mRequest::Delete(_)
-            | Lwm2mRequest::WriteAttributes(..)
-            | Lwm2mRequest::WriteInstance(_)
-            | Lwm2mRequest::ReadComposite(_)
-            | Lwm2mRequest::WriteComposite(_) => None,
+            None => None,
         };
         observed.unwrap_or_else(|| self.observations.draw_token(self.cx.m))
     }

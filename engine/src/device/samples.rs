@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::{Measured, Reading, Sample, UnreadableValue};
 
 use crate::event::known_at;
@@ -30,6 +31,14 @@ impl ReadValues {
     /// How many values can be read.
     pub(super) fn count(&self) -> usize {
         self.measurements.iter().map(|it| it.values.len()).sum()
+    }
+
+    /// Leaves out the values of other paths.
+    pub(super) fn retain(&mut self, is_wanted: impl Fn(&Path) -> bool) {
+        for measurement in &mut self.measurements {
+            measurement.values.retain(|path, _| is_wanted(path));
+        }
+        self.measurements.retain(|it| !it.values.is_empty());
     }
 }
 

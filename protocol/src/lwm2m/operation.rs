@@ -169,10 +169,9 @@ pub fn observe_composite(
     label: ExchangeLabel,
     root: &str,
     paths: &[Path],
-    accept: ContentFormat,
-    content_format: ContentFormat,
+    format: ContentFormat,
 ) -> Result<Message, Unencodable> {
-    let message = read_composite(label, root, paths, accept, content_format)?;
+    let message = read_composite(label, root, paths, format, format)?;
     Ok(message.with_observe(REGISTER))
 }
 
@@ -182,10 +181,9 @@ pub fn cancel_composite_observation(
     label: ExchangeLabel,
     root: &str,
     paths: &[Path],
-    accept: ContentFormat,
-    content_format: ContentFormat,
+    format: ContentFormat,
 ) -> Result<Message, Unencodable> {
-    let message = read_composite(label, root, paths, accept, content_format)?;
+    let message = read_composite(label, root, paths, format, format)?;
     Ok(message.with_observe(DEREGISTER))
 }
 

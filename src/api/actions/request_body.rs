@@ -192,10 +192,19 @@ fn given<T>(
     name: &str,
     read: impl FnOnce(&str) -> Result<T, String>,
 ) -> RawField<T> {
+    present(fields, name, |fields, name| fields.optional(name, read))
+}
+
+/// A field that may be missing, with its parser.
+fn present<T>(
+    fields: &mut Fields,
+    name: &str,
+    read: impl FnOnce(&mut Fields, &str) -> Option<T>,
+) -> RawField<T> {
     if !fields.has(name) {
         return RawField::Nothing;
     }
-    match fields.optional(name, read) {
+    match read(fields, name) {
         Some(value) => RawField::Value(value),
         None => RawField::Unreadable,
     }

@@ -2,11 +2,10 @@
 
 use serde_json::Value;
 
-use engine::action::parse::RawField;
 use engine::action::parse::lwm2m::{Lwm2mDraft, Lwm2mFault, Lwm2mField, RawData};
 use engine::action::{Lwm2mRequest, Operation};
 
-use super::given;
+use super::{given, present};
 use crate::api::fields::{FieldFault, Fields};
 use crate::api::words::Word;
 
@@ -34,12 +33,12 @@ pub(super) fn request(fields: &mut Fields, bytes_max: usize) -> Option<Lwm2mRequ
     let draft = Lwm2mDraft {
         operation,
         address: address.as_deref(),
-        addresses: read(&addresses).map(Vec::as_slice),
-        data: read(&data).map(|data| match data {
+        addresses: addresses.as_ref().map(Vec::as_slice),
+        data: data.as_ref().map(|data| match data {
             GivenData::Text(text) => RawData::Text(text),
             GivenData::Values(values) => RawData::Values(values),
         }),
-        attributes: read(&attributes).map(Vec::as_slice),
+        attributes: attributes.as_ref().map(Vec::as_slice),
         replace,
     };
     draft.read(bytes_max).unwrap_or_else(|faults| {
@@ -70,29 +69,6 @@ fn scalar(value: &Value) -> Result<String, FieldFault> {
         Value::Null | Value::Array(_) | Value::Object(_) => {
             Err(FieldFault::wrong_type("a string, a number or a boolean"))
         }
-    }
-}
-
-/// A field that may be missing, with its parser.
-fn present<T>(
-    fields: &mut Fields,
-    name: &str,
-    read: impl FnOnce(&mut Fields, &str) -> Option<T>,
-) -> RawField<T> {
-    if !fields.has(name) {
-        return RawField::Nothing;
-    }
-    match read(fields, name) {
-        Some(value) => RawField::Value(value),
-        None => RawField::Unreadable,
-    }
-}
-
-fn read<T>(field: &RawField<T>) -> RawField<&T> {
-    match field {
-        RawField::Nothing => RawField::Nothing,
-        RawField::Value(value) => RawField::Value(value),
-        RawField::Unreadable => RawField::Unreadable,
     }
 }
 
