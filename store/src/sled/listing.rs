@@ -11,9 +11,9 @@ use super::fault::Fault;
 use super::key::{self, Key};
 use super::kv::{self, Value};
 use super::overlay::Overlay;
-use super::record::device::{with_last_entries, write_device};
+use super::record::device::write_device;
 use super::record::device_flags::{DeviceFlags, read_device_flags};
-use super::record::last_entries::{LastEntries, read_before};
+use super::record::last_entries::{LastEntries, read_before, write_before};
 use super::record::number::write_name_owner;
 use super::record::profile::read_profile;
 
@@ -21,7 +21,7 @@ use super::record::profile::read_profile;
 pub(super) struct DeviceRow {
     device: DeviceKey,
     key: Key,
-    value: Vec<u8>,
+    record: Vec<u8>,
     flags: DeviceFlags,
 }
 
@@ -31,14 +31,14 @@ impl DeviceRow {
         Self {
             device,
             key: key::device::record(device),
-            value: write_device(record),
+            record: write_device(record),
             flags: DeviceFlags::of(record),
         }
     }
 
     /// The memory it takes while it is queued.
     pub(super) fn bytes(&self) -> usize {
-        self.key.len() + self.value.len()
+        self.key.len() + self.record.len()
     }
 
     /// Replaces the record and lists the device by it.
@@ -60,8 +60,7 @@ impl DeviceRow {
             (None, Some(profile)) => device_log::take_last(profile, rows)?,
             (None, None) => LastEntries::default(),
         };
-        let value = with_last_entries(&self.value, &last)?;
-        let value = Value::cut(&self.key, &value);
+        let value = Value::cut(&self.key, &write_before(&last, &self.record));
         rows.replace(self.key.into(), value)?;
         if let Some(profile) = profile.filter(|_| before != self.flags) {
             unlist(&profile, before, rows)?;

@@ -19,6 +19,7 @@ use super::customer::customer_id;
 use super::outcome::{OutcomeV1, outcome_record, read_outcome};
 use super::profile::{device_id, iccid, imsi};
 use super::timeline::{TimelineEntryV1, read_timeline, timeline_records};
+use super::value::{path_record, read_path};
 use super::{Unreadable, check_version, code, damaged, read_record, write_behind};
 
 const VERSION: u8 = 1;
@@ -248,25 +249,9 @@ fn operation_record(request: &Lwm2mRequest) -> RequestV1<'_> {
     let values = request.values();
     let values = values.map(|values| values.iter().map(record_of_value).collect());
     let paths = request.paths().map(|paths| {
-        let paths = paths.iter().map(|path| path.to_bytes().to_vec().into());
+        let paths = paths.iter().copied().map(path_record);
         paths.collect()
     });
-    let replaces = match request {
-        Lwm2mRequest::WriteInstance(write) => Some(write.method == WriteMethod::Replace),
-        Lwm2mRequest::Read(_)
-        | Lwm2mRequest::Write(..)
-        | Lwm2mRequest::Execute(..)
-        | Lwm2mRequest::ObserveStart(..)
-        | Lwm2mRequest::ObserveEnd(_)
-        | Lwm2mRequest::Discover(_)
-        | Lwm2mRequest::Create(_)
-        | Lwm2mRequest::Delete(_)
-        | Lwm2mRequest::WriteAttributes(..)
-        | Lwm2mRequest::ReadComposite(_)
-        | Lwm2mRequest::WriteComposite(_)
-        | Lwm2mRequest::ObserveCompositeStart(_)
-        | Lwm2mRequest::ObserveCompositeEnd(_) => None,
-    };
     RequestV1::Lwm2m {
         operation: code::of_operation(request.operation()),
         path: path.unwrap_or_default(),
@@ -274,13 +259,13 @@ fn operation_record(request: &Lwm2mRequest) -> RequestV1<'_> {
         values,
         attributes: request.attributes().map(Attributes::query),
         paths,
-        replaces,
+        replaces: request.replaces(),
     }
 }
 
 fn record_of_value((path, data): &(Path, Box<str>)) -> PathDataV1<'_> {
     PathDataV1 {
-        path: path.to_bytes().to_vec().into(),
+        path: path_record(*path),
         data,
     }
 }
@@ -341,10 +326,6 @@ fn read_values(records: Option<Vec<PathDataV1<'_>>>) -> Result<PathData, Unreada
 fn read_paths(records: Option<Vec<ByteVec>>) -> Result<Box<[Path]>, Unreadable> {
     let records = records.iter().flatten();
     records.map(|path| read_path(path)).collect()
-}
-
-fn read_path(bytes: &[u8]) -> Result<Path, Unreadable> {
-    Path::from_bytes(bytes).ok_or(Unreadable::Damaged("no path"))
 }
 
 fn content_record(content: &Content) -> ContentV1<'_> {

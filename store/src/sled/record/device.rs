@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 
+use engine::Attributes;
 use engine::device::log_quota::LogQuota;
 use engine::device::record::{
     DeviceRecord, Logged, OBSERVATION_TOKEN_BYTES, Observation, ObservationTarget, ProtocolsSeen,
@@ -11,16 +12,13 @@ use engine::device::record::{
 use engine::ids::ActionId;
 use engine::moment::Timestamp;
 use engine::peer::Peer;
-use engine::{Attributes, Path};
 use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 
 use super::device_flags::{self, DEVICE_VERSION};
 use super::last_entries::{self, LastEntries};
-use super::{Unreadable, code, damaged, read, write_behind};
-
-/// What the row of a device begins with that the log has no entry about.
-const NO_ENTRIES: u8 = 0;
+use super::value::{path_record, read_path};
+use super::{Unreadable, code, damaged, read, write};
 
 #[derive(Decode, Encode)]
 #[cbor(array)]
@@ -124,7 +122,7 @@ impl ParsedTexts {
     }
 }
 
-/// Writes a device record, without last entries of the log.
+/// Writes a device record, which follows the last entries of the log about the device.
 pub(crate) fn write_device(record: &DeviceRecord) -> Vec<u8> {
     let texts = ParsedTexts::of(record);
     let registration = record.registration.as_ref();
@@ -142,13 +140,19 @@ pub(crate) fn write_device(record: &DeviceRecord) -> Vec<u8> {
         composite_unanswered: record.composite_unanswered,
         log_quota: record.log_quota.used(),
     };
-    write_behind(vec![NO_ENTRIES, DEVICE_VERSION], &record)
+    write(DEVICE_VERSION, &record)
 }
 
-/// Puts the last entries of the log about a device before its record.
+/// Replaces the last entries of the log in the row of a device record.
 pub(crate) fn with_last_entries(value: &[u8], last: &LastEntries) -> Result<Vec<u8>, Unreadable> {
     let (_, record) = last_entries::read_before(value)?;
     Ok(last_entries::write_before(last, record))
+}
+
+/// The row of a device that the log has no entry about.
+#[cfg(test)]
+pub(crate) fn row_of(record: &DeviceRecord) -> Vec<u8> {
+    last_entries::write_before(&LastEntries::default(), &write_device(record))
 }
 
 /// Reads a device record.
@@ -243,11 +247,13 @@ fn observation_record(observation: &Observation) -> ObservationV1 {
         path: observation
             .target
             .path()
-            .map_or(Vec::new().into(), bytes_of),
+            .map_or(Vec::new().into(), path_record),
         attributes: (!observation.attributes.is_empty()).then(|| observation.attributes.query()),
         paths: match &observation.target {
             ObservationTarget::Path(_) => None,
-            ObservationTarget::Paths(paths) => Some(paths.iter().copied().map(bytes_of).collect()),
+            ObservationTarget::Paths(paths) => {
+                Some(paths.iter().copied().map(path_record).collect())
+            }
         },
         token: ByteArray::from(observation.token),
         action: ByteArray::from(*observation.action.as_bytes()),
@@ -256,19 +262,11 @@ fn observation_record(observation: &Observation) -> ObservationV1 {
     }
 }
 
-fn bytes_of(path: Path) -> ByteVec {
-    path.to_bytes().to_vec().into()
-}
-
-fn read_path(bytes: &ByteVec) -> Result<Path, Unreadable> {
-    Path::from_bytes(bytes).ok_or(Unreadable::Damaged("no observed path"))
-}
-
 fn read_observation(record: ObservationV1) -> Result<Observation, Unreadable> {
     let attributes = record.attributes.as_deref().unwrap_or_default();
     let paths = record
         .paths
-        .map(|paths| paths.iter().map(read_path).collect());
+        .map(|paths| paths.iter().map(|path| read_path(path)).collect());
     Ok(Observation {
         target: match paths.transpose()? {
             Some(paths) => ObservationTarget::Paths(paths),
@@ -339,7 +337,7 @@ mod tests {
     fn devices_with_the_same_objects_share_one_list() {
         let mut others = ObjectListCache::default();
         let mut read = |record: &DeviceRecord| {
-            let read = read_one_of_many(&write_device(record), &mut others).unwrap();
+            let read = read_one_of_many(&row_of(record), &mut others).unwrap();
             assert_eq!(read, *record);
             read.registration.unwrap().links
         };
@@ -355,7 +353,7 @@ mod tests {
         for round in 0..3 {
             for kind in 1..=3 * LISTS_MAX as u64 {
                 let record = record(round, &links(kind));
-                let read = read_one_of_many(&write_device(&record), &mut others);
+                let read = read_one_of_many(&row_of(&record), &mut others);
                 assert_eq!(read, Ok(record));
                 assert!(others.known.len() <= LISTS_MAX);
             }

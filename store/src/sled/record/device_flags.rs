@@ -129,7 +129,7 @@ mod tests {
 
     use super::*;
     use crate::conformance::samples::{links, record};
-    use crate::sled::record::device::write_device;
+    use crate::sled::record::device::row_of;
 
     #[test]
     fn flags_are_read_from_a_record() {
@@ -157,7 +157,7 @@ mod tests {
         };
         let nothing = DeviceRecord::default();
         for record in [seen, gone, silent, plain, odd, nothing] {
-            let read = read_device_flags(&write_device(&record));
+            let read = read_device_flags(&row_of(&record));
             assert_eq!(read, Ok(DeviceFlags::of(&record)), "{record:?}");
         }
     }

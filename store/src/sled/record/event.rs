@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use engine::Path;
 use engine::delivery::backlog::QueuedEvent;
 use engine::event::{
     ActionResult, Cause, Data, DeviceInfo, ErrorReport, Event, EventContent, Telemetry,
@@ -17,7 +16,7 @@ use minicbor::{Decode, Encode};
 use super::outcome::{OutcomeV1, outcome_record, read_outcome};
 use super::profile::{device_id, iccid, imsi};
 use super::sms::sms_id;
-use super::value::{NamedValueV1, named_value_records, read_named_value};
+use super::value::{NamedValueV1, named_value_records, path_record, read_named_value, read_path};
 use super::{Unreadable, code, damaged, read, write};
 
 const VERSION: u8 = 1;
@@ -351,7 +350,7 @@ fn telemetry_record(telemetry: &Telemetry) -> TelemetryV1 {
     TelemetryV1 {
         source: code::of_protocol(telemetry.source),
         cause: match telemetry.cause {
-            Cause::Observation(path) => CauseV1::Observation(path.to_bytes().to_vec().into()),
+            Cause::Observation(path) => CauseV1::Observation(path_record(path)),
             Cause::CompositeObservation(id) => {
                 CauseV1::CompositeObservation(ByteArray::from(*id.as_bytes()))
             }
@@ -368,9 +367,7 @@ fn read_telemetry(record: TelemetryV1) -> Result<Telemetry, Unreadable> {
     Ok(Telemetry {
         source: code::protocol(record.source)?,
         cause: match record.cause {
-            CauseV1::Observation(path) => Cause::Observation(
-                Path::from_bytes(&path).ok_or(Unreadable::Damaged("no observed path"))?,
-            ),
+            CauseV1::Observation(path) => Cause::Observation(read_path(&path)?),
             CauseV1::CompositeObservation(id) => {
                 Cause::CompositeObservation(ActionId::from_bytes(id.into()))
             }

@@ -92,10 +92,20 @@ pub(crate) fn known_at(value: &[u8]) -> Result<Timestamp, Unreadable> {
     Ok(Timestamp::from_ms(known.at_ms))
 }
 
+/// A path, as part of a record.
+pub(super) fn path_record(path: Path) -> ByteVec {
+    path.to_bytes().to_vec().into()
+}
+
+/// Reads a path.
+pub(super) fn read_path(bytes: &[u8]) -> Result<Path, Unreadable> {
+    Path::from_bytes(bytes).ok_or(Unreadable::Damaged("no path"))
+}
+
 /// Values with their paths, as part of a record.
 pub(super) fn named_value_records(values: &[(Path, Value)]) -> Vec<NamedValueV1> {
     let record = |(path, value): &(Path, Value)| NamedValueV1 {
-        path: path.to_bytes().to_vec().into(),
+        path: path_record(*path),
         value: ValueV1::of(value),
     };
     values.iter().map(record).collect()
@@ -105,10 +115,7 @@ pub(super) fn named_value_records(values: &[(Path, Value)]) -> Vec<NamedValueV1>
 pub(super) fn read_named_value(
     records: Vec<NamedValueV1>,
 ) -> Result<Box<[(Path, Value)]>, Unreadable> {
-    let read = |record: NamedValueV1| {
-        let path = Path::from_bytes(&record.path).ok_or(Unreadable::Damaged("no path"))?;
-        Ok((path, record.value.read()))
-    };
+    let read = |record: NamedValueV1| Ok((read_path(&record.path)?, record.value.read()));
     records.into_iter().map(read).collect()
 }
 
