@@ -5,7 +5,6 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use actors::broker::BrokerConnector;
 use actors::http::{HttpClient, HttpError, HttpOptions};
 
 use crate::config::Config;
@@ -29,11 +28,6 @@ pub enum DeliveryError {
 /// The HTTP client for deliveries.
 pub fn http(config: &Config) -> Result<HttpClient, DeliveryError> {
     Ok(HttpClient::new(outbound(config)?)?)
-}
-
-/// What connects to brokers for deliveries.
-pub fn brokers(config: &Config) -> Result<BrokerConnector, DeliveryError> {
-    Ok(BrokerConnector::new(&outbound(config)?)?)
 }
 
 fn outbound(config: &Config) -> Result<HttpOptions, DeliveryError> {

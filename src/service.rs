@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use actix::{Actor as _, Addr};
 use actix_rt::System;
 use actors::arbiters::Arbiters;
+use actors::broker::BrokerConnector;
 use actors::clock::{Clock, wall_clock};
 use actors::delivery::{Deliveries, DeliveryParts, command_queue};
 use actors::jobs::selection::DeviceSelection;
@@ -139,12 +140,13 @@ impl Service {
         let operator = OperatorToken::load_or_make(config).map_err(StartError::OperatorToken)?;
         let clock = Clock::new();
         let (commands, broker_commands) = command_queue();
+        let http = deliveries::http(config)?;
         let delivering = DeliveryParts {
             clock: clock.clone(),
             commits: store.clone(),
             store: store.clone(),
-            http: deliveries::http(config)?,
-            brokers: deliveries::brokers(config)?,
+            brokers: BrokerConnector::beside(&http),
+            http,
             commands,
             policy: config.policy(),
             master_key: Arc::clone(&master_key),

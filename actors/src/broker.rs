@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use crate::http::resolver::{GuardedResolver, SystemResolver};
-use crate::http::{HttpError, HttpOptions, UnreachableReason, fault, trust};
+use crate::http::{HttpClient, UnreachableReason, fault, trust};
 
 /// Connects to brokers.
 #[derive(Clone)]
@@ -76,18 +76,15 @@ pub trait ReadWrite: AsyncRead + AsyncWrite {}
 impl<T: AsyncRead + AsyncWrite> ReadWrite for T {}
 
 impl BrokerConnector {
-    /// Connects under the same rules as an HTTP client with these options.
-    pub fn new(options: &HttpOptions) -> Result<Self, HttpError> {
-        Ok(Self {
-            resolver: Arc::new(GuardedResolver::new(
-                options.policy,
-                Arc::new(SystemResolver),
-            )),
-            policy: options.policy,
-            connect_timeout: options.connect_timeout,
-            timeout: options.timeout,
-            roots: Arc::new(trust::roots(options.authorities.as_deref())?),
-        })
+    /// Connects under the same rules as an HTTP client.
+    pub fn beside(http: &HttpClient) -> Self {
+        Self {
+            resolver: Arc::new(GuardedResolver::new(http.policy, Arc::new(SystemResolver))),
+            policy: http.policy,
+            connect_timeout: http.connect_timeout,
+            timeout: http.timeout,
+            roots: Arc::clone(&http.roots),
+        }
     }
 
     /// How long a message may take.

@@ -17,6 +17,7 @@ use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::address::{UrlFault, admit};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Response, redirect};
+use rustls::RootCertStore;
 use tokio::time::timeout;
 
 use self::resolver::{GuardedResolver, HostLookup, SystemResolver};
@@ -53,8 +54,11 @@ pub struct HttpOptions {
 #[derive(Clone)]
 pub struct HttpClient {
     client: Client,
-    policy: AddressPolicy,
-    timeout: Duration,
+    /// The authorities that it trusts.
+    pub(crate) roots: Arc<RootCertStore>,
+    pub(crate) policy: AddressPolicy,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) timeout: Duration,
 }
 
 /// One request.
@@ -176,9 +180,9 @@ impl HttpClient {
             idle_per_host_max,
             authorities,
         } = outbound;
-        let roots = trust::roots(authorities.as_deref())?;
+        let roots = Arc::new(trust::roots(authorities.as_deref())?);
         let client = Client::builder()
-            .tls_backend_preconfigured(trust::trusting(roots.into()).with_no_client_auth())
+            .tls_backend_preconfigured(trust::trusting(Arc::clone(&roots)).with_no_client_auth())
             .dns_resolver(GuardedResolver::new(policy, lookup))
             .no_proxy()
             .redirect(redirect::Policy::none())
@@ -192,7 +196,9 @@ impl HttpClient {
             .build()?;
         Ok(Self {
             client,
+            roots,
             policy,
+            connect_timeout,
             timeout,
         })
     }

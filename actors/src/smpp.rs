@@ -15,6 +15,7 @@ use actix::{
     Actor, ActorFutureExt as _, AsyncContext as _, Context, Handler, MailboxError, Message,
     Recipient, ResponseFuture, SpawnHandle, WrapFuture as _,
 };
+use engine::limits::STORE_RETRY_MS;
 use engine::moment::{Moment, Timestamp};
 use engine::smpp::effect::{ConnectionId, HandedIn, LinkEffect, LinkEvent, SmsTask};
 use engine::smpp::link::{LinkRules, SmppLink};
@@ -36,7 +37,7 @@ use connection::{Outgoing, connect};
 use meters::LinkMeters;
 
 /// The pause before a change that the store did not accept is tried again.
-const STORE_RETRY: Duration = Duration::from_secs(1);
+const STORE_RETRY: Duration = Duration::from_millis(STORE_RETRY_MS.cast_unsigned());
 
 /// How long a stop may take: longer than the link waits for responses, and well below the ten
 /// seconds that operators are promised.
@@ -391,7 +392,7 @@ enum Done {
 /// store accepts it.
 async fn perform(network: &SmsNetwork, task: SmsTask) -> Done {
     match task {
-        SmsTask::Take(max) => Done::Taken(network.take(max).await.unwrap_or_else(|error| {
+        SmsTask::Take(max) => Done::Taken(network.poll(max).await.unwrap_or_else(|error| {
             debug!(%error, "no SMS were taken");
             Vec::new()
         })),

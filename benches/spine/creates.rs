@@ -8,6 +8,7 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use actix_web::web::ServiceConfig;
+use actors::broker::BrokerConnector;
 use actors::delivery::{Deliveries, DeliveryParts, command_queue};
 use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
@@ -126,12 +127,13 @@ pub(crate) fn serve(
         path: None,
     };
     let master_key = Arc::new(MasterKey::from_bytes(&[7; 32]));
+    let http = deliveries::http(config).expect("the defaults can be delivered with");
     let delivering = DeliveryParts {
         clock: shelf.clock.clone(),
         commits: Arc::clone(&commits),
         store: shelf.store.clone(),
-        http: deliveries::http(config).expect("the defaults can be delivered with"),
-        brokers: deliveries::brokers(config).expect("the defaults can be delivered with"),
+        brokers: BrokerConnector::beside(&http),
+        http,
         commands: command_queue().0,
         policy: config.policy(),
         master_key: Arc::clone(&master_key),

@@ -30,10 +30,10 @@ pub use reason::{MqttReason, Overload};
 
 /// The bytes of the longest packet that a broker may send. A client here receives requests, and
 /// acknowledgements.
-pub const RECEIVED_BYTES_MAX: u32 = 2_200_000;
+const RECEIVED_BYTES_MAX: u32 = 2_200_000;
 
 /// The messages that a broker may send before the first of them is acknowledged (MQTT 5).
-pub const RECEIVED_MAX: u16 = 64;
+const RECEIVED_MAX: u16 = 64;
 
 /// How long a PINGRESP may take.
 const PINGRESP_MS: u64 = 10_000;

@@ -115,7 +115,7 @@ fn waits_up_to(max: usize, text: &str) -> Result<Vec<u32>, String> {
 }
 
 /// The characters of the password of SMPP (SMPP 3.4 section 5.2.2).
-pub(crate) const SMPP_PASSWORD_MAX: usize = 8;
+const SMPP_PASSWORD_MAX: usize = 8;
 
 /// SMS centres: `smpp://host:port` or `smpps://host:port`, separated by commas.
 pub(super) fn smpp_servers(text: &str) -> Result<Vec<SmppServer>, String> {
@@ -151,24 +151,18 @@ fn smpp_server(url: &str) -> Option<SmppServer> {
 
 /// A field of `bind_transceiver`.
 pub(super) fn smpp_field(max: usize) -> impl Fn(&str) -> Result<String, String> {
-    move |text| match is_smpp_field(text, max) {
-        true => Ok(text.to_owned()),
-        false => Err(format!("must be at most {max} printable ASCII characters")),
+    move |text| {
+        let is_printable = text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+        match text.len() <= max && is_printable {
+            true => Ok(text.to_owned()),
+            false => Err(format!("must be at most {max} printable ASCII characters")),
+        }
     }
 }
 
 /// The password of SMPP.
 pub(crate) fn smpp_password(text: &str) -> Result<SecretText, String> {
-    match is_smpp_field(text, SMPP_PASSWORD_MAX) {
-        true => Ok(SecretText(text.to_owned())),
-        false => Err(format!(
-            "must be at most {SMPP_PASSWORD_MAX} printable ASCII characters"
-        )),
-    }
-}
-
-fn is_smpp_field(text: &str, max: usize) -> bool {
-    text.len() <= max && text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
+    smpp_field(SMPP_PASSWORD_MAX)(text).map(SecretText)
 }
 
 /// A store that this build supports.

@@ -298,12 +298,13 @@ fn run(
 
 fn delivering((commits, store): (Arc<FaultyStore>, Arc<SledStore>), clock: Clock) -> DeliveryParts {
     let policy = AddressPolicy::PrivateAllowed;
+    let http = HttpClient::new(HttpOptions::under(policy)).unwrap();
     DeliveryParts {
         clock,
         commits,
         store,
-        http: HttpClient::new(HttpOptions::under(policy)).unwrap(),
-        brokers: BrokerConnector::new(&HttpOptions::under(policy)).unwrap(),
+        brokers: BrokerConnector::beside(&http),
+        http,
         commands: command_queue().0,
         policy,
         master_key: Arc::new(MasterKey::from_bytes(&[7; 32])),

@@ -289,7 +289,24 @@ impl BrokerAmendments {
     /// settings.
     pub fn apply(self, was: Destination) -> Destination {
         let target = match was.target {
-            Target::Broker(broker) => Target::Broker(Box::new(self.broker(*broker))),
+            Target::Broker(was) => {
+                let (ca, certificate) = match self.tls {
+                    FieldAmendment::Keep => (was.ca, was.certificate),
+                    FieldAmendment::Remove => (None, None),
+                    FieldAmendment::Put(tls) => tls,
+                };
+                Target::Broker(Box::new(Broker {
+                    url: self.url.unwrap_or(was.url),
+                    topic_prefix: self.topic_prefix.unwrap_or(was.topic_prefix),
+                    version: self.version.unwrap_or(was.version),
+                    username: self.username.apply(was.username),
+                    password: self.password.apply(was.password),
+                    ca,
+                    certificate,
+                    commands: self.commands.unwrap_or(was.commands),
+                    json: self.json.unwrap_or(was.json),
+                }))
+            }
             target @ (Target::Webhook(_) | Target::Plugin(_) | Target::SmsForwarder(_)) => target,
         };
         Destination {
@@ -297,25 +314,6 @@ impl BrokerAmendments {
             target,
             event_types: self.event_types.unwrap_or(was.event_types),
             ..was
-        }
-    }
-
-    fn broker(&self, was: Broker) -> Broker {
-        let (ca, certificate) = match self.tls.clone() {
-            FieldAmendment::Keep => (was.ca, was.certificate),
-            FieldAmendment::Remove => (None, None),
-            FieldAmendment::Put(tls) => tls,
-        };
-        Broker {
-            url: self.url.clone().unwrap_or(was.url),
-            topic_prefix: self.topic_prefix.clone().unwrap_or(was.topic_prefix),
-            version: self.version.unwrap_or(was.version),
-            username: self.username.clone().apply(was.username),
-            password: self.password.clone().apply(was.password),
-            ca,
-            certificate,
-            commands: self.commands.unwrap_or(was.commands),
-            json: self.json.unwrap_or(was.json),
         }
     }
 }

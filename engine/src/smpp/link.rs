@@ -28,6 +28,7 @@ use super::effect::{
 use super::flow::SubmitFlow;
 use super::inbound::{InboundContent, InboundDelivery, InboundQueues};
 use super::message::{cancellations, device_of, received, submission};
+use crate::back_off::back_off_ms;
 use crate::ids::{Msisdn, SmsId};
 use crate::limits::{
     SMPP_BACK_OFF_MS_MIN, SMPP_INBOUND_MAX, SMPP_STOP_MS, SMPP_TAKE_EVERY_MS, SMS_TAKEN_MAX,
@@ -534,7 +535,7 @@ impl SmppLink {
             }
             return;
         }
-        if self.has_work() && !is_paused && self.take_at <= m.now() {
+        if self.can_take() && !is_paused && self.take_at <= m.now() {
             let free = self.flow.allowed().saturating_sub(self.submitting.len());
             let max = u32::try_from(free).unwrap_or(SMS_TAKEN_MAX);
             self.is_taking = true;
@@ -545,9 +546,13 @@ impl SmppLink {
     /// Whether SMS could be taken or submitted.
     fn has_work(&self) -> bool {
         let mut all = self.submitting.values();
+        let may_submit = self.unanswered() < self.flow.allowed();
+        self.can_take() || may_submit && all.any(|it| it.state == PartState::Waiting)
+    }
+
+    fn can_take(&self) -> bool {
         let has_room = self.submitting.len() < self.flow.allowed();
-        let can_take = !self.is_taking && self.stop_at.is_none() && has_room;
-        can_take || all.any(|it| it.state == PartState::Waiting)
+        !self.is_taking && self.stop_at.is_none() && has_room
     }
 
     /// Submits the next part of an SMS. It is on the air from now on.
@@ -564,7 +569,8 @@ impl SmppLink {
         let numbered = (submitting.accepted.saturating_add(1), part);
         let message = submission(&submitting.sms, submitted, numbered);
         let command = SmppCommand::SubmitSm(Box::new(message));
-        let unencodable = Pdu::request(1, command.clone()).encode().err();
+        let pdu = Pdu::request(1, command);
+        let unencodable = pdu.encode().err();
         if has_ended || unencodable.is_some() {
             let is_untouched = submitting.accepted == 0;
             self.submitting.remove(&id);
@@ -579,7 +585,7 @@ impl SmppLink {
             return;
         }
         submitting.state = PartState::Submitted;
-        self.request(m, Request::Submit(id), command, out);
+        self.request(m, Request::Submit(id), pdu.command, out);
     }
 
     fn request(
@@ -632,7 +638,12 @@ impl SmppLink {
                 self.phase = match self.stop_at {
                     Some(_) => Phase::Stopped,
                     None => Phase::Closed {
-                        retry_at: m.now().plus_ms(jittered(m, SMPP_BACK_OFF_MS_MIN)),
+                        retry_at: m.now().plus_ms(back_off_ms(
+                            m,
+                            SMPP_BACK_OFF_MS_MIN,
+                            SMPP_BACK_OFF_MS_MIN,
+                            0,
+                        )),
                     },
                 };
             }
@@ -654,9 +665,9 @@ impl SmppLink {
             0
         } else {
             self.server = 0;
-            let doubled = SMPP_BACK_OFF_MS_MIN << self.rounds.min(16);
+            let rounds = self.rounds;
             self.rounds = self.rounds.saturating_add(1);
-            jittered(m, doubled.min(self.rules.back_off_ms_max))
+            back_off_ms(m, SMPP_BACK_OFF_MS_MIN, self.rules.back_off_ms_max, rounds)
         };
         self.phase = Phase::Closed {
             retry_at: m.now().plus_ms(pause_ms),
@@ -692,13 +703,6 @@ fn respond(sequence: u32, status: u32, command: SmppCommand, out: &mut Vec<LinkE
 
 fn reported(outcome: SubmitOutcome) -> LinkEffect {
     LinkEffect::Report(LinkEvent::Submitted(outcome))
-}
-
-/// From half of a pause to all of it.
-fn jittered(m: &mut Moment, pause_ms: i64) -> i64 {
-    let half = pause_ms / 2;
-    let random = i64::from(m.next_u32());
-    half + random.checked_rem(half + 1).unwrap_or(0)
 }
 
 #[cfg(test)]

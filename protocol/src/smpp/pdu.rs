@@ -27,10 +27,10 @@ use super::status::ESME_ROK;
 pub const LENGTH_OCTETS: usize = 4;
 
 /// The octets of the header with the length.
-pub const HEADER_OCTETS: usize = 16;
+const HEADER_OCTETS: usize = 16;
 
 /// The octets that a PDU may have: a message payload has up to 64 KiB.
-pub const PDU_OCTETS_MAX: usize = 70_000;
+const PDU_OCTETS_MAX: usize = 70_000;
 
 /// The bit of the command id of a response.
 const RESPONSE: u32 = 0x8000_0000;

@@ -2,8 +2,6 @@
 
 /// No error.
 pub const ESME_ROK: u32 = 0x00;
-/// The length of the command is invalid.
-pub const ESME_RINVCMDLEN: u32 = 0x02;
 /// The command is unknown.
 pub const ESME_RINVCMDID: u32 = 0x03;
 /// The session is not in the state for the command.

@@ -11,6 +11,7 @@ use actix_web::web::{Bytes, ServiceConfig};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use actors::broker::BrokerConnector;
 use actors::clock::Clock;
 use actors::delivery::{Deliveries, DeliveryParts, command_queue};
 use actors::devices::Devices;
@@ -91,12 +92,13 @@ impl TestService {
             path: None,
         };
         let master_key = Arc::new(MasterKey::from_bytes(&[7; 32]));
+        let http = deliveries::http(&config).unwrap();
         let delivering = DeliveryParts {
             clock: clock.clone(),
             commits: Arc::clone(&commits),
             store: store.clone(),
-            http: deliveries::http(&config).unwrap(),
-            brokers: deliveries::brokers(&config).unwrap(),
+            brokers: BrokerConnector::beside(&http),
+            http,
             commands: command_queue().0,
             policy: config.policy(),
             master_key: Arc::clone(&master_key),

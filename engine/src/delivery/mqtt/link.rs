@@ -22,6 +22,7 @@ use protocol::mqtt::{
 };
 
 use super::{CommandTopic, TopicPrefix, TopicPrefixFault};
+use crate::back_off::back_off_ms;
 use crate::delivery::destination::{Broker, BrokerCommands};
 use crate::ids::DestinationId;
 use crate::limits::BROKER_COMMANDS_MAX;
@@ -449,13 +450,8 @@ impl<T> MqttLink<T> {
         packet_id: Option<u16>,
         out: &mut Vec<MqttLinkEffect<T>>,
     ) {
-        let Phase::Open { connection, .. } = &mut self.phase else {
-            return;
-        };
-        if let Some(packet_id) = packet_id {
-            let mut events = Vec::new();
-            connection.acknowledge(packet_id, m.now().as_ms(), &mut events);
-            out.extend(events.into_iter().filter_map(written));
+        if let Phase::Open { connection, .. } = &mut self.phase {
+            acknowledge(connection, m, packet_id, out);
         }
     }
 
@@ -472,7 +468,9 @@ impl<T> MqttLink<T> {
             Phase::Opening => {}
             Phase::Open { .. } => out.push(MqttLinkEffect::Close),
         }
-        let pause_ms = back_off_ms(self.failures, m.next_u32(), self.rules.timeout_ms);
+        // Each message has a connection tried for it within the time that it may take.
+        let most_ms = BACK_OFF_MAX_MS.min(self.rules.timeout_ms / 2);
+        let pause_ms = back_off_ms(m, BACK_OFF_MS, most_ms, self.failures);
         let retry_at = m.now().plus_ms(pause_ms);
         self.failures = self.failures.saturating_add(1);
         self.phase = Phase::Down { retry_at };
@@ -533,21 +531,35 @@ impl<T> MqttLink<T> {
     }
 
     fn send_answers(&mut self, m: &Moment, out: &mut Vec<MqttLinkEffect<T>>) {
+        let Phase::Open {
+            connection,
+            ready_by: None,
+        } = &mut self.phase
+        else {
+            return;
+        };
         while let Some((answer, packet_id)) = self.answers.pop_front() {
-            match self.send(m, &answer, out) {
+            match send(connection, m, &answer, out) {
                 Err(Unsendable::Window) => return self.answers.push_front((answer, packet_id)),
                 // An answer that cannot be sent is of no use to a repeated command either.
-                Ok(_) | Err(Unsendable::Never(_)) => self.acknowledge(m, packet_id, out),
+                Ok(_) | Err(Unsendable::Never(_)) => acknowledge(connection, m, packet_id, out),
             }
         }
     }
 
     fn send_messages(&mut self, m: &Moment, out: &mut Vec<MqttLinkEffect<T>>) {
+        let Phase::Open {
+            connection,
+            ready_by: None,
+        } = &mut self.phase
+        else {
+            return;
+        };
         while let Some(number) = self.unsent.pop_front() {
-            let Some(message) = self.pending.get(&number).map(|it| it.message.clone()) else {
+            let Some(pending) = self.pending.get(&number) else {
                 continue;
             };
-            match self.send(m, &message, out) {
+            match send(connection, m, &pending.message, out) {
                 Ok(packet_id) => {
                     self.sent.insert(packet_id, number);
                 }
@@ -559,25 +571,6 @@ impl<T> MqttLink<T> {
                 }
             }
         }
-    }
-
-    fn send(
-        &mut self,
-        m: &Moment,
-        message: &MqttMessage,
-        out: &mut Vec<MqttLinkEffect<T>>,
-    ) -> Result<u16, Unsendable> {
-        let Phase::Open {
-            connection,
-            ready_by: None,
-        } = &mut self.phase
-        else {
-            return Err(Unsendable::Window);
-        };
-        let mut events = Vec::new();
-        let sent = connection.publish(message, m.now().as_ms(), &mut events);
-        out.extend(events.into_iter().filter_map(written));
-        sent
     }
 
     fn perform_next(&mut self, out: &mut Vec<MqttLinkEffect<T>>) {
@@ -593,6 +586,31 @@ impl<T> MqttLink<T> {
             });
             out.push(MqttLinkEffect::Perform(next.command));
         }
+    }
+}
+
+fn send<T>(
+    connection: &mut MqttConnection,
+    m: &Moment,
+    message: &MqttMessage,
+    out: &mut Vec<MqttLinkEffect<T>>,
+) -> Result<u16, Unsendable> {
+    let mut events = Vec::new();
+    let sent = connection.publish(message, m.now().as_ms(), &mut events);
+    out.extend(events.into_iter().filter_map(written));
+    sent
+}
+
+fn acknowledge<T>(
+    connection: &mut MqttConnection,
+    m: &Moment,
+    packet_id: Option<u16>,
+    out: &mut Vec<MqttLinkEffect<T>>,
+) {
+    if let Some(packet_id) = packet_id {
+        let mut events = Vec::new();
+        connection.acknowledge(packet_id, m.now().as_ms(), &mut events);
+        out.extend(events.into_iter().filter_map(written));
     }
 }
 
@@ -620,14 +638,6 @@ fn written<T>(event: MqttEvent) -> Option<MqttLinkEffect<T>> {
         | MqttEvent::Received(_)
         | MqttEvent::Ended(_) => None,
     }
-}
-
-/// The pause after so many failures in a row: half of it is random. It is at most half of the time
-/// that a message may take, so that each message has a connection tried for it.
-fn back_off_ms(failures: u32, random: u32, timeout_ms: i64) -> i64 {
-    let doubled = BACK_OFF_MS.saturating_mul(1 << failures.min(6));
-    let half = doubled.min(BACK_OFF_MAX_MS).min(timeout_ms / 2) / 2;
-    half + i64::from(random) % (half + 1)
 }
 
 #[cfg(test)]

@@ -124,15 +124,14 @@ fn matched(open: Vec<Sms>, receipt: &Receipt) -> Option<(Sms, u8)> {
         |sms, number, receipt| has_reference(sms, number, receipt) && is_unanswered(sms, number),
         |sms, number, receipt| has_id(sms, number, receipt, is_same_id_otherwise_written),
     ];
-    let totals = open
-        .iter()
-        .map(|sms| u8::try_from(total(sms)).unwrap_or(u8::MAX));
-    let totals: Vec<u8> = totals.collect();
     let found = ways.iter().find_map(|fits| {
-        let mut all = open.iter().zip(&totals).enumerate().rev();
-        all.find_map(|(place, (sms, total))| {
-            let number = (1..=*total).find(|number| fits(sms, *number, receipt))?;
-            Some((place, number))
+        let mut all = open.iter().enumerate().rev();
+        all.find_map(|(place, sms)| {
+            // Of those that follow, none is known and none is on the air.
+            let known = sms.submitted().map_or(0, |it| it.parts.len());
+            let next = u8::try_from(known + 1).unwrap_or(u8::MAX);
+            let number = (1..=next).find(|number| fits(sms, *number, receipt))?;
+            (usize::from(number) <= total(sms)).then_some((place, number))
         })
     });
     let (place, number) = found?;

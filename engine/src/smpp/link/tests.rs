@@ -122,6 +122,16 @@ fn the_window_bounds_what_is_on_the_air() {
 }
 
 #[test]
+fn nothing_is_taken_and_nothing_is_due_while_the_window_is_full() {
+    let mut it = Fixture::bound(2);
+    it.taken(&[(1, "one"), (2, "two"), (3, "three")]);
+    it.ms += SMPP_TAKE_EVERY_MS;
+    assert_eq!(it.step(SmppLink::handle_timeout), []);
+    let response_due = START.plus_ms(it.link.rules.response_timeout_ms);
+    assert_eq!(it.link.next_timeout(), Some(response_due));
+}
+
+#[test]
 fn a_part_follows_once_it_is_stored_that_the_one_before_was_accepted() {
     let mut it = Fixture::bound(2);
     let long = "a".repeat(161);
