@@ -86,7 +86,7 @@ pub(super) fn remove_entry(key: &[u8], rows: &mut Overlay<'_>) -> Result<(), Fau
     let Some(value) = kv::load(rows, key)? else {
         return Ok(());
     };
-    let entry: Entry = read_entry(&value)?;
+    let entry: Entry = read_entry(key, &value)?;
     device_log::forget_sim(&entry, rows)?;
     if entry.payload.is_some() {
         rows.erase(key::log::payload(&entry.customer, entry.id))?;

@@ -47,7 +47,7 @@ pub(in crate::sled) fn entries(
     let mut items = Vec::new();
     for place in wanted {
         let key = key::log::entry(&filter.customer, place);
-        items.extend(load(db, &key, read_entry)?);
+        items.extend(load(db, &key, |value| read_entry(&key, value))?);
     }
     Ok(Page { items, total })
 }
@@ -81,7 +81,7 @@ pub(in crate::sled) fn entries_of_kind(
     let wanted = page.skip()..page.skip().saturating_add(u64::from(page.size));
     for place in passing {
         let key = key::log::entry(&filter.customer, place);
-        let entry = load(db, &key, read_entry)?;
+        let entry = load(db, &key, |value| read_entry(&key, value))?;
         if let Some(entry) = entry.filter(|entry| kind.is_of(&entry.message)) {
             if wanted.contains(&found.total) {
                 found.items.push(entry);
@@ -105,7 +105,7 @@ pub(in crate::sled) fn entry(
     }
     for kind in log.kinds {
         let key = key::log::entry(customer, EntryPlace { id, kind });
-        if let Some(found) = load(db, &key, read_entry)? {
+        if let Some(found) = load(db, &key, |value| read_entry(&key, value))? {
             return Ok(Some(found));
         }
     }
@@ -175,7 +175,8 @@ impl<'a> Log<'a> {
     ) -> Result<(), Fault> {
         for range in self.ranges(stretch) {
             for key in range.keys() {
-                if let Some(entry) = load(self.db, &key?, read_entry)? {
+                let key = key?;
+                if let Some(entry) = load(self.db, &key, |value| read_entry(&key, value))? {
                     look(entry);
                 }
             }
@@ -334,7 +335,7 @@ impl<'a> Log<'a> {
             };
             next = unlink(&value)?.0;
             if made_at < stretch.end && self.kinds.contains(&place.kind) {
-                look(&read_entry(&value)?);
+                look(&read_entry(&key, &value)?);
             }
         }
         Ok(())

@@ -244,7 +244,7 @@ impl<'t> Derivation<'t> {
 
     /// The payload of an entry is not part of it.
     fn of_entry(&mut self, key: &[u8], value: &[u8]) -> Result<Derived, Fault> {
-        let entry = record::entry::read_entry(value)?;
+        let entry = record::entry::read_entry(key, value)?;
         let payload = key::log::payload(&entry.customer, entry.id);
         let has_payload = entry.payload.is_some();
         let mut derived = self.applied(vec![Change::AppendEntry(Box::new(entry))], key)?;

@@ -48,7 +48,7 @@ fn check_customer(
         let key = key?;
         // An entry that cannot be decoded is a finding of its own.
         if let Ok(Some(value)) = kv::load(tree, &key)
-            && let Ok(entry) = read_entry(&value)
+            && let Ok(entry) = read_entry(&key, &value)
         {
             rows.begin();
             CountedEntry::of(&entry).enter(&mut rows)?;

@@ -89,6 +89,15 @@ pub(crate) fn entry(customer: &CustomerId, place: EntryPlace) -> Key {
     )
 }
 
+/// The customer, the codes of category and subject, and the id of an entry, from its key.
+pub(crate) fn place_of(key: &[u8]) -> Option<(&str, [u8; 2], EntryId)> {
+    let rest = key.strip_prefix(&*Table::Entry.prefix())?;
+    let (rest, id) = rest.split_last_chunk()?;
+    let (customer, kind) = rest.split_last_chunk()?;
+    let customer = std::str::from_utf8(customer.strip_suffix(&[0])?).ok()?;
+    Some((customer, *kind, EntryId::from_bytes(*id)))
+}
+
 /// The prefix of the keys of a customer's entries.
 pub(crate) fn of_customer(customer: &CustomerId) -> Key {
     Builder::of(Table::Entry).text(customer.as_str()).end()
@@ -179,6 +188,17 @@ mod tests {
         assert_eq!(of_age(&key), Some((300, of_customer(&customer))));
         assert!(from_bucket(300) < key && key < from_bucket(301));
         assert_eq!(of_age(&Table::EntriesByAge.prefix()), None);
+    }
+
+    #[test]
+    fn customer_kind_and_id_are_read_from_the_key_of_an_entry() {
+        let customer = CustomerId::parse("acme").unwrap();
+        let id = EntryId::from_bytes([7; 16]);
+        let kind = Kind::new(Category::Error, Subject::Lifecycle);
+        let key = entry(&customer, EntryPlace { id, kind });
+        assert_eq!(place_of(&key), Some(("acme", kind.0, id)));
+        assert_eq!(place_of(&key[..key.len() - 1]), None);
+        assert_eq!(place_of(&payload(&customer, id)), None);
     }
 
     #[test]

@@ -1,45 +1,66 @@
-//! How is an entry of the administration log stored?
+//! How is an entry of the administration log stored? Without what its key tells, and compressed
+//! with a dictionary: most entries are sentences of a few kinds, with names in them.
 
 use std::net::IpAddr;
 
 use engine::admin_log::entry::{AboutDevice, Entry};
 use engine::admin_log::payload::EntryPayload;
-use engine::ids::{DeviceKey, EntryId, Imsi, TraceId};
+use engine::ids::{DeviceKey, Imsi, TraceId};
 use engine::moment::Timestamp;
+use lz4_flex::block::{compress_with_dict, decompress_with_dict};
 use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};
 
 use super::customer::customer_id;
 use super::profile::{iccid, imsi};
-use super::{Unreadable, check_version, code, read, write};
-use crate::sled::key::log::EntryPlace;
+use super::{Unreadable, check_version, code, damaged, read, write};
+use crate::sled::key::log::{EntryPlace, place_of};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const PAYLOAD_VERSION: u8 = 1;
+
+/// What entries are compressed with. It is part of the format: a change needs a version of its own.
+const DICTIONARY: &[u8] = b"\
+    Translator[UserPayloadError]Translator[UnknownObject]DeviceController[InvalidDataType]\
+    DeviceController[ActionRequestFailed]DeviceController[ActionRequestExpired]\
+    LwM2M[RegistrationRejected]LwM2M[PassiveReportingFailed]LwM2M[ObservationLost]\
+    LwM2M[BootstrapRejected]CoAP[UnauthorizedDevice]CoAP[InvalidTopic]CoAP[RequestRejected]\
+    CloudIntegrator[IntegrationDisabled]CloudIntegrator[IntegrationRestarted]\
+    CloudIntegrator[EventsDeadLettered]CloudIntegrator[PluginDisabled]SmsForwarder[DeliveryFailed]\
+    The observation of  was lost: Passive reporting could not read  was not sent: \
+    Action request  failed: the device did not answer.The device answered \
+    Data was rejected: The first message from the device was received over CoAP.UDP.LwM2M.\
+    Lifecycle[DeviceFirstTimeRegistered]The device registered for the first time as ";
+
+/// The most bytes that an entry may have: far more than its texts can be.
+const SIZE_MAX: u32 = 1 << 20;
+
+/// An entry, compressed.
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct CompressedV2<'a> {
+    /// Its size before compression.
+    #[n(0)]
+    size: u32,
+    #[cbor(b(1), with = "minicbor::bytes")]
+    bytes: &'a [u8],
+}
 
 #[derive(Decode, Encode)]
 #[cbor(array)]
-struct EntryV1<'a> {
-    #[n(0)]
-    id: ByteArray<16>,
+struct EntryV2<'a> {
+    #[b(0)]
+    message: &'a str,
     #[b(1)]
-    customer: &'a str,
+    description: &'a str,
     #[n(2)]
     at_ms: i64,
     #[n(3)]
-    subject: u8,
-    #[n(4)]
-    category: u8,
-    #[b(5)]
-    message: &'a str,
-    #[b(6)]
-    description: &'a str,
-    #[n(7)]
     trace: ByteArray<16>,
-    #[b(8)]
+    #[b(4)]
     about: Option<AboutV1<'a>>,
     /// The size of a payload that has rows of its own.
-    #[n(9)]
+    #[n(5)]
     payload_bytes: Option<u32>,
 }
 
@@ -58,14 +79,10 @@ struct AboutV1<'a> {
 
 /// Writes an entry, to be linked.
 pub(crate) fn write_entry(entry: &Entry) -> Vec<u8> {
-    let record = EntryV1 {
-        id: ByteArray::from(*entry.id.as_bytes()),
-        customer: entry.customer.as_str(),
-        at_ms: entry.at.as_ms(),
-        subject: code::of_subject(entry.subject),
-        category: code::of_category(entry.category),
+    let record = EntryV2 {
         message: &entry.message,
         description: &entry.description,
+        at_ms: entry.at.as_ms(),
         trace: ByteArray::from(*entry.trace.as_bytes()),
         about: entry.about.as_ref().map(|about| AboutV1 {
             device: ByteArray::from(*about.key.as_bytes()),
@@ -75,7 +92,12 @@ pub(crate) fn write_entry(entry: &Entry) -> Vec<u8> {
         }),
         payload_bytes: entry.payload.as_ref().map(EntryPayload::size),
     };
-    write(VERSION, &record)
+    let plain = minicbor::to_vec(&record).expect("writing to memory cannot fail");
+    let compressed = CompressedV2 {
+        size: u32::try_from(plain.len()).expect("an entry is far smaller"),
+        bytes: &compress_with_dict(&plain, DICTIONARY),
+    };
+    write(VERSION, &compressed)
 }
 
 /// Links an entry to the one before it of its device: the value of its row.
@@ -102,16 +124,24 @@ pub(crate) fn unlink(value: &[u8]) -> Result<(Option<EntryPlace>, &[u8]), Unread
     }
 }
 
-/// Reads an entry from the value of its row.
-pub(crate) fn read_entry(value: &[u8]) -> Result<Entry, Unreadable> {
+/// Reads an entry from the key and the value of its row.
+pub(crate) fn read_entry(key: &[u8], value: &[u8]) -> Result<Entry, Unreadable> {
+    let place = place_of(key).ok_or(Unreadable::Damaged("the key of an entry"))?;
+    let (customer, [category, subject], id) = place;
     let (_, entry) = unlink(value)?;
-    let record: EntryV1<'_> = read(VERSION, entry)?;
+    let compressed: CompressedV2<'_> = read(VERSION, entry)?;
+    if compressed.size > SIZE_MAX {
+        return Err(Unreadable::Damaged("the size of an entry"));
+    }
+    let plain = decompress_with_dict(compressed.bytes, compressed.size as usize, DICTIONARY);
+    let plain = plain.map_err(damaged("an entry of other bytes"))?;
+    let record: EntryV2<'_> = minicbor::decode(&plain).map_err(damaged("an entry"))?;
     Ok(Entry {
-        id: EntryId::from_bytes(record.id.into()),
-        customer: customer_id(record.customer)?,
+        id,
+        customer: customer_id(customer)?,
         at: Timestamp::from_ms(record.at_ms),
-        subject: code::subject(record.subject)?,
-        category: code::category(record.category)?,
+        subject: code::subject(subject)?,
+        category: code::category(category)?,
         message: record.message.into(),
         description: record.description.into(),
         trace: TraceId::from_bytes(record.trace.into()),
@@ -142,4 +172,56 @@ fn read_about(record: AboutV1<'_>) -> Result<AboutDevice, Unreadable> {
         imsi: record.imsi.map(imsi).transpose()?,
         ip: record.ip,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::admin_log::entry::DeviceSighting;
+    use engine::device::identity::Identity;
+    use engine::ids::CustomerId;
+    use engine::moment::Moment;
+
+    use super::*;
+    use crate::conformance::samples::device;
+    use crate::sled::key::log::entry as key_of;
+
+    fn first_registered() -> Entry {
+        let of = device(&CustomerId::parse("acme").unwrap(), 1);
+        let device = DeviceSighting {
+            key: of.key(),
+            identity: &Identity::of(&of),
+            at: None,
+        };
+        let noon = Timestamp::from_ms(1_795_521_600_000);
+        Entry::first_registered(&mut Moment::new(noon, 7), device)
+    }
+
+    #[test]
+    fn an_entry_is_read_from_its_key_and_fewer_bytes_than_its_texts_have() {
+        let entry = first_registered();
+        let key = key_of(&entry.customer, EntryPlace::of(&entry));
+        let value = link(None, &write_entry(&entry));
+        let texts = entry.message.len() + entry.description.len();
+        let ids = 2 * 16
+            + entry
+                .about
+                .as_ref()
+                .map_or(0, |about| about.iccid.as_str().len());
+        assert!(value.len() < ids + 2 * texts / 3, "{} bytes", value.len());
+        assert_eq!(read_entry(&key, &value), Ok(entry));
+    }
+
+    #[test]
+    fn an_entry_of_other_bytes_is_damage() {
+        let entry = first_registered();
+        let key = key_of(&entry.customer, EntryPlace::of(&entry));
+        let value = link(None, &write_entry(&entry));
+        for length in 0..value.len() {
+            let read = read_entry(&key, &value[..length]);
+            assert!(matches!(read, Err(Unreadable::Damaged(_))), "{length}");
+        }
+        let other = CustomerId::parse("other").unwrap();
+        let moved = key_of(&other, EntryPlace::of(&entry));
+        assert_eq!(read_entry(&moved, &value).unwrap().customer, other);
+    }
 }
