@@ -47,13 +47,14 @@ mod strangers;
 mod tokens;
 mod words;
 
+use std::cmp::Reverse;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::Method;
 use actix_web::middleware::from_fn;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, Scope, web};
 
 use actors::clock::Clock;
 use actors::delivery::Deliveries;
@@ -300,8 +301,10 @@ pub fn configure(app: &mut web::ServiceConfig, state: ApiState, served: ServedRo
     let open_body_bytes_max = OPEN_BODY_BYTES_MAX.min(body_bytes_max);
     app.app_data(BodyLimit(body_bytes_max));
     app.app_data(state.0);
+    let mut scopes: Vec<(&'static str, Scope)> = Vec::new();
     for path in served.paths() {
-        let mut resource = web::resource(path);
+        let (literal, parameters) = split_at_parameters(path);
+        let mut resource = web::resource(parameters.unwrap_or(path));
         let mut of_path = ROUTES.iter().filter(|route| route.path == path);
         if of_path.all(|route| route.access == Access::Open) {
             resource = resource.app_data(BodyLimit(open_body_bytes_max));
@@ -311,9 +314,34 @@ pub fn configure(app: &mut web::ServiceConfig, state: ApiState, served: ServedRo
                 resource = resource.route(mounted(route, method));
             }
         }
-        app.service(resource.default_service(other_method(path)));
+        let resource = resource.default_service(other_method(path));
+        if parameters.is_none() {
+            app.service(resource);
+            continue;
+        }
+        let place = scopes.iter().position(|(prefix, _)| *prefix == literal);
+        let scope = match place {
+            Some(place) => scopes.swap_remove(place).1,
+            None => web::scope(literal),
+        };
+        scopes.push((literal, scope.service(resource)));
+    }
+    // Of two scopes that a path begins with, the longer one has it.
+    scopes.sort_by_key(|(prefix, _)| Reverse(prefix.len()));
+    for (_, scope) in scopes {
+        app.service(scope);
     }
     app.default_service(other_path(served));
+}
+
+/// The segments of a path before its first parameter, and the rest, if it has a parameter. A path
+/// with parameters is matched by a regular expression; its scope keeps it from being tried for
+/// every call.
+fn split_at_parameters(path: &'static str) -> (&'static str, Option<&'static str>) {
+    match path.find("/{") {
+        Some(at) => (&path[..at], Some(&path[at..])),
+        None => (path, None),
+    }
 }
 
 /// The methods of a route: GET includes HEAD (RFC 9110 section 9.1), for which the server leaves
