@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "forwarding/batches.rs"]
+mod batches;
 #[path = "forwarding/fixture.rs"]
 mod fixture;
 
@@ -472,8 +474,14 @@ proptest! {
     /// event or has a dead letter of it, and after a replay it has received every event; always in
     /// order for each device.
     #[test]
-    fn nothing_is_lost_and_nothing_is_out_of_order(transitions in transitions()) {
-        let mut fixture = ForwardingFixture::open();
+    fn nothing_is_lost_and_nothing_is_out_of_order(
+        events_max in 0..5_u8,
+        transitions in transitions(),
+    ) {
+        let mut fixture = match events_max {
+            0 => ForwardingFixture::open(),
+            events_max => ForwardingFixture::of_batches(events_max, 40),
+        };
         for transition in transitions {
             match transition {
                 Transition::Emit(device, count) => fixture.emit(device.into(), count.into()),

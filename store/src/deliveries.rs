@@ -41,11 +41,17 @@ pub trait DeliveryReads: Send + Sync {
         max: u32,
     ) -> ReadAnswer<Vec<DeadLetter>>;
 
-    /// An event of a customer, also one of a removed device while it is stored. A sweep may remove
-    /// it for its age while it waits for delivery: then there is nothing left to deliver. The
-    /// caller knows the event from [`DeliveryReads::waiting`], a retry or a dead letter, so it is
-    /// durable, and this query waits for no commit.
-    fn event(&self, customer: CustomerId, queued: QueuedEvent) -> ReadAnswer<Option<Event>>;
+    /// Those of these events of a customer that are stored, in their order; also of a removed
+    /// device. A sweep may remove an event for its age while it waits for delivery: then there is
+    /// nothing left to deliver. The caller knows the events from [`DeliveryReads::waiting`],
+    /// retries or dead letters, so they are durable, and this query waits for no commit.
+    fn events(&self, customer: CustomerId, queued: Vec<QueuedEvent>) -> ReadAnswer<Vec<Event>>;
+
+    /// One event, if it is stored.
+    fn event(&self, customer: CustomerId, queued: QueuedEvent) -> ReadAnswer<Option<Event>> {
+        let events = self.events(customer, vec![queued]);
+        Box::pin(async move { Ok(events.await?.pop()) })
+    }
 
     /// Returns a notifier that learns of every partition in which an event of a customer is stored,
     /// once that is durable and as long as the notifier is held. Events that were stored before are

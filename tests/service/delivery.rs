@@ -1,5 +1,6 @@
 //! Are the events of devices delivered to their customer's endpoint, however the endpoint behaves?
 
+mod batches;
 mod breaking;
 mod crashes;
 mod events;
@@ -217,9 +218,23 @@ fn path(id: &str) -> String {
 
 /// The value in a delivered event.
 fn value(posted: &ReceivedPost) -> f64 {
+    value_in(&posted.json())
+}
+
+fn value_in(event: &Value) -> f64 {
+    let value = &event["payload"]["value"][PATH];
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("no value: {event}"))
+}
+
+/// The delivered events: one, or those of a batch.
+fn events_in(posted: &ReceivedPost) -> Vec<Value> {
     let body = posted.json();
-    let value = &body["payload"]["value"][PATH];
-    value.as_f64().unwrap_or_else(|| panic!("no value: {body}"))
+    match body["events"].as_array() {
+        Some(events) => events.clone(),
+        None => vec![body],
+    }
 }
 
 /// Everything posted, once the endpoint accepted this many values of the first meter.
@@ -233,10 +248,10 @@ fn once_delivered(endpoint: &Endpoint, amount: usize) -> Vec<ReceivedPost> {
 fn values_of(posted: &[ReceivedPost], device: &str) -> Vec<f64> {
     let mut ids = Vec::new();
     let mut values = Vec::new();
-    for posted in posted {
-        if posted.json()["device"]["iccid"] == device && !ids.contains(&posted.id()) {
-            ids.push(posted.id());
-            values.push(value(posted));
+    for event in posted.iter().flat_map(events_in) {
+        if event["device"]["iccid"] == device && !ids.contains(&event["id"]) {
+            values.push(value_in(&event));
+            ids.push(event["id"].clone());
         }
     }
     values

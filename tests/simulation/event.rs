@@ -105,11 +105,11 @@ pub(crate) enum Event {
         generation: u64,
         task: ForwarderTask,
     },
-    /// An event reaches an endpoint.
-    Delivers { parcel: EventInTransit },
+    /// Events reach an endpoint.
+    Delivers { parcel: EventsInTransit },
     /// The result of a delivery reaches the service.
     Delivered {
-        parcel: EventInTransit,
+        parcel: EventsInTransit,
         delivered: DeliveryOutcome,
     },
     /// A fault happens.
@@ -118,12 +118,12 @@ pub(crate) enum Event {
     Start,
 }
 
-/// An event on its way to an endpoint, and its sender.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct EventInTransit {
+/// Events on their way to an endpoint in one request, and their sender.
+#[derive(Clone, Debug)]
+pub(crate) struct EventsInTransit {
     pub(crate) id: DestinationId,
     pub(crate) generation: u64,
-    pub(crate) waiting: QueuedEvent,
+    pub(crate) waiting: Vec<QueuedEvent>,
 }
 
 /// The events to come, in order of time; those of one instant in order of their creation.

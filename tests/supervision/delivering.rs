@@ -148,6 +148,7 @@ impl TestService {
                 headers: Box::default(),
                 secret: None,
                 json: JsonPayload::AsText,
+                batching: None,
             }),
             event_types: EventTypes::usual(),
             state: DestinationState::RolledOut,

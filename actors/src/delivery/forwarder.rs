@@ -185,13 +185,17 @@ impl ForwarderActor {
                     ))
                 });
             }
-            ForwarderTask::Deliver(waiting) => {
+            ForwarderTask::Deliver(ref events) => {
                 let (sender, meters) = (Rc::clone(&self.sender), Rc::clone(&self.meters));
+                let Some(first) = events.first().map(|event| event.sequence) else {
+                    return;
+                };
+                let events = events.clone();
                 self.tasks.begin(task, async move {
                     let begun = meters.begin();
-                    let delivered = sender.deliver(waiting).await?;
+                    let delivered = sender.deliver(events).await?;
                     meters.end(begun, &delivered);
-                    Ok(Input::Delivered(waiting.sequence, delivered))
+                    Ok(Input::Delivered(first, delivered))
                 });
             }
         }

@@ -191,6 +191,7 @@ mod tests {
                 headers: Box::default(),
                 secret: None,
                 json: JsonPayload::AsText,
+                batching: None,
             }),
             event_types: EventTypes::usual(),
             state: DestinationState::Active,

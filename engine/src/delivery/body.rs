@@ -14,6 +14,7 @@ use protocol::base64_text;
 use serde::Serialize;
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
 
 use self::sms::{ReceivedBody, ReportBody, SmsBody};
 use self::words::{TEST_MESSAGE, lifecycle_sentence, payload_type};
@@ -163,17 +164,35 @@ struct TestBody {
     message: &'static str,
 }
 
+/// Several events in one body.
+#[derive(Serialize)]
+struct BatchBody {
+    events: Vec<EventBody>,
+}
+
 /// The event as it is sent to a destination with this setting for JSON payloads.
 pub fn render(event: &Event, json: JsonPayload) -> Vec<u8> {
-    written(&EventBody {
-        id: event.id.to_string(),
-        kind: words::event_type(event.content.event_type()),
-        received: epoch_ms(event.at),
-        version: VERSION,
-        measured: event.content.measured_at().map(epoch_ms),
-        device: DeviceBody::of(&event.device_info),
-        content: EventContentBody::of(&event.content, json),
+    written(&EventBody::of(event, json))
+}
+
+/// These events as they are sent in one request.
+pub fn render_batch(events: &[Event], json: JsonPayload) -> Vec<u8> {
+    let events = events.iter().map(|event| EventBody::of(event, json));
+    written(&BatchBody {
+        events: events.collect(),
     })
+}
+
+/// The id of a request with these events: always the same for the same events, so that a receiver
+/// recognises a repeated request. A UUID of version 8 (RFC 9562 section 5.8).
+pub fn batch_id(events: &[Event]) -> EventId {
+    let mut digest = Sha256::new();
+    for event in events {
+        digest.update(event.id.as_bytes());
+    }
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest.finalize()[..16]);
+    EventId::new(uuid::Builder::from_custom_bytes(bytes).into_uuid())
 }
 
 /// A test event, which has no device.
@@ -192,12 +211,26 @@ pub fn render_test(id: &EventId, at: Timestamp) -> Vec<u8> {
     })
 }
 
-fn written(body: &EventBody) -> Vec<u8> {
+fn written(body: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(body).expect("the keys of an envelope are text, and memory takes it")
 }
 
 fn epoch_ms(at: Timestamp) -> String {
     at.as_ms().to_string()
+}
+
+impl EventBody {
+    fn of(event: &Event, json: JsonPayload) -> Self {
+        Self {
+            id: event.id.to_string(),
+            kind: words::event_type(event.content.event_type()),
+            received: epoch_ms(event.at),
+            version: VERSION,
+            measured: event.content.measured_at().map(epoch_ms),
+            device: DeviceBody::of(&event.device_info),
+            content: EventContentBody::of(&event.content, json),
+        }
+    }
 }
 
 impl DeviceBody {

@@ -68,7 +68,27 @@ pub struct Webhook {
     pub secret: Option<Sealed>,
     /// How payloads of devices that are JSON are sent.
     pub json: JsonPayload,
+    /// Whether events are sent several at a time.
+    pub batching: Option<EventBatching>,
 }
+
+/// How many events are sent in one request, those of several devices together.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct EventBatching {
+    /// The most events of a request, 1 to [`BATCH_EVENTS_MAX`].
+    pub events_max: u8,
+    /// How long an event waits for others, in milliseconds, up to [`BATCH_WAIT_MS_MAX`].
+    pub wait_ms_max: u32,
+}
+
+/// The most events of a request that a webhook may ask for.
+pub const BATCH_EVENTS_MAX: u8 = 100;
+
+/// How long an event waits for others if a webhook does not say it.
+pub const BATCH_WAIT_MS_DEFAULT: u32 = 1_000;
+
+/// The longest that a webhook may have an event wait for others.
+pub const BATCH_WAIT_MS_MAX: u32 = 60_000;
 
 /// A partner's server that the customer shares all events with.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -173,6 +193,14 @@ pub enum Replay {
 }
 
 impl Target {
+    /// Whether events are sent several at a time.
+    pub fn batching(&self) -> Option<EventBatching> {
+        match self {
+            Self::Webhook(webhook) => webhook.batching,
+            Self::Plugin(_) | Self::SmsForwarder(_) | Self::Broker(_) => None,
+        }
+    }
+
     /// The webhook, if it is one.
     pub fn webhook(&self) -> Option<&Webhook> {
         match self {

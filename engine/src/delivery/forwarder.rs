@@ -35,7 +35,7 @@ pub enum ForwarderInput<R> {
     EventsRead(Partition, Vec<QueuedEvent>),
     /// The dead letters that [`ForwarderTask::ReadDeadLetters`] requested.
     DeadLettersRead(Vec<DeadLetter>),
-    /// The outcome of a delivery.
+    /// The outcome of the delivery that begins with this event.
     Delivered(Sequence, DeliveryOutcome),
     /// The store could not be read for a task.
     ReadFailed(ForwarderTask),
@@ -119,7 +119,7 @@ impl<R> Forwarder<R> {
                     && let Some((_, task)) = self.unread.pop_front()
                 {
                     match task {
-                        ForwarderTask::Deliver(queued) => it.put_back(queued.sequence),
+                        ForwarderTask::Deliver(events) => it.put_back(&events),
                         ForwarderTask::Read { .. } | ForwarderTask::ReadDeadLetters { .. } => {
                             effects.push(ForwarderEffect::Begin(task));
                         }

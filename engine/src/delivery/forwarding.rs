@@ -2,7 +2,8 @@
 //!
 //! [`Forwarding`] knows devices only by key and events only by number. Its inputs are the
 //! partitions that have new events and the events that were read there. It decides what to deliver:
-//! one event of a device at a time, those of many devices in parallel. An event that a destination
+//! one event of a device at a time, those of many devices in parallel; for a destination that wants
+//! batches several in one delivery, those of a device in order. An event that a destination
 //! does not accept becomes a stored retry, so that the cursor of its partition moves on; later
 //! events of the same device wait behind it.
 //!
@@ -37,7 +38,7 @@ use crate::delivery::backlog::{
     DeadLetter, DestinationProgress, PendingRetry, QueuedEvent, Sequence,
 };
 use crate::delivery::destination::{
-    Destination, DestinationAmendment, DestinationState, Replay, Target,
+    Destination, DestinationAmendment, DestinationState, EventBatching, Replay, Target,
 };
 use crate::ids::Partition;
 use crate::limits::RETRY_AFTER_MS_MAX;
@@ -71,6 +72,10 @@ const RETRYING_PER_DEVICE_MAX: usize = 64;
 /// Dead letters that a replay reads at once.
 const REPLAYED_MAX: u32 = 256;
 
+/// Deliveries of several events to one destination that may be in flight at once: each has up to a
+/// hundred events in memory.
+const PARALLEL_BATCHES_MAX: usize = 8;
+
 /// Consecutive failures after which nothing fresh is tried until a retry succeeds: an endpoint that
 /// is down must not be called for each device.
 const CONSECUTIVE_FAILURES_MAX: u32 = 8;
@@ -87,12 +92,22 @@ pub struct Forwarding {
     /// Events that were requested from partitions and are not read yet.
     requested: usize,
     queues: DeviceQueues,
+    batch_wait: BatchWait,
     /// Failures since the last success.
     consecutive_failures: u32,
     /// Events that still have to become dead letters because too many wait.
     excess: u64,
     replay: Replaying,
     unsaved: Unsaved,
+}
+
+/// Whether events wait for others to be delivered with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum BatchWait {
+    None,
+    Until(Timestamp),
+    /// They have waited long enough.
+    Over,
 }
 
 /// How far a replay has come.
@@ -142,6 +157,7 @@ impl Forwarding {
             to_read: VecDeque::new(),
             requested: 0,
             queues,
+            batch_wait: BatchWait::None,
             consecutive_failures: 0,
             excess: 0,
             replay,
@@ -209,28 +225,33 @@ impl Forwarding {
         self.advance(m, out);
     }
 
-    /// Handles the outcome of a delivery.
+    /// Handles the outcome of the delivery that begins with an event.
     pub(super) fn handle_delivered(
         &mut self,
         m: &mut Moment,
-        sequence: Sequence,
+        first: Sequence,
         delivered: DeliveryOutcome,
         out: &mut ForwarderOutput,
     ) {
-        if let Some(queued) = self.queues.end_delivery(sequence) {
-            match delivered {
-                DeliveryOutcome::Delivered => self.succeed(m, &queued),
-                DeliveryOutcome::Gone => self.pass(m.now(), &queued),
-                DeliveryOutcome::Failed(failure) => self.fail_once(m, queued, &failure, out),
+        let events = self.queues.end_delivery(first);
+        match delivered {
+            DeliveryOutcome::Failed(failure) if !events.is_empty() => {
+                self.fail_once(m, &events, &failure, out);
+            }
+            DeliveryOutcome::Delivered if !events.is_empty() => self.succeed(m, &events),
+            DeliveryOutcome::Gone | DeliveryOutcome::Delivered | DeliveryOutcome::Failed(_) => {
+                self.pass_all(m.now(), &events);
             }
         }
         self.advance(m, out);
     }
 
-    /// Queues an event again that could not be read for its delivery: an older one of its device
-    /// may have become open in the meantime.
-    pub(super) fn put_back(&mut self, sequence: Sequence) {
-        self.queues.put_back(sequence);
+    /// Queues the events of a delivery again that could not be read: an older one of a device may
+    /// have become open in the meantime.
+    pub(super) fn put_back(&mut self, events: &[QueuedEvent]) {
+        if let Some(first) = events.first() {
+            self.queues.put_back(first.sequence);
+        }
     }
 
     /// Does what is due.
@@ -314,7 +335,12 @@ impl Forwarding {
     /// When [`Forwarding::handle_timeout`] is due.
     pub(super) fn next_timeout(&self) -> Option<Timestamp> {
         let retry = self.queues.next_due();
-        [retry, self.unsaved.due_at()].into_iter().flatten().min()
+        let batch = match self.batch_wait {
+            BatchWait::Until(due_at) => Some(due_at),
+            BatchWait::None | BatchWait::Over => None,
+        };
+        let due = [retry, batch, self.unsaved.due_at()];
+        due.into_iter().flatten().min()
     }
 
     /// The destination in its current state.
@@ -322,7 +348,7 @@ impl Forwarding {
         &self.destination
     }
 
-    /// Deliveries in flight.
+    /// Events in flight.
     pub fn in_flight(&self) -> usize {
         self.queues.in_flight()
     }
@@ -375,12 +401,18 @@ impl Forwarding {
         self.schedule_retry(queued, 0, now);
     }
 
-    fn succeed(&mut self, m: &Moment, queued: &QueuedEvent) {
+    fn succeed(&mut self, m: &Moment, events: &[QueuedEvent]) {
         self.consecutive_failures = 0;
         if self.destination.state == DestinationState::RolledOut {
             self.become_state(m, DestinationState::Active);
         }
-        self.pass(m.now(), queued);
+        self.pass_all(m.now(), events);
+    }
+
+    fn pass_all(&mut self, now: Timestamp, events: &[QueuedEvent]) {
+        for queued in events {
+            self.pass(now, queued);
+        }
     }
 
     /// Marks an open event as done.
@@ -408,37 +440,52 @@ impl Forwarding {
         self.queue(queued.partition());
     }
 
+    /// Counts a try of each of the events of a delivery. They are retried together, after the
+    /// delay of the one with the most tries.
     fn fail_once(
         &mut self,
         m: &mut Moment,
-        queued: QueuedEvent,
+        events: &[QueuedEvent],
         failure: &FailedDelivery,
         out: &mut ForwarderOutput,
     ) {
         self.consecutive_failures = self.consecutive_failures.saturating_add(1);
-        let tries = self.queues.count_try(queued.sequence);
+        let count = |queued: &QueuedEvent| (*queued, self.queues.count_try(queued.sequence));
+        let tried: Vec<(QueuedEvent, u8)> = events.iter().map(count).collect();
         if self.is_failed() {
-            self.pass(m.now(), &queued);
-            return self.dead_letter(m.now(), queued, tries, &failure.why);
+            for (queued, tries) in tried {
+                self.pass(m.now(), &queued);
+                self.dead_letter(m.now(), queued, tries, &failure.why);
+            }
+            return;
         }
-        match self.next_delay_ms(m.now(), &queued, tries) {
+        let mut delays_ms = tried.iter().map(|it| self.next_delay_ms(m.now(), it));
+        match delays_ms.try_fold(0, |most: i64, delay_ms| Some(most.max(delay_ms?))) {
             Some(delay_ms) => {
                 let delay_ms = delay_ms.max(failure.pause_ms.min(RETRY_AFTER_MS_MAX));
-                self.schedule_retry(queued, tries, m.now().plus_ms(delay_ms));
-                self.retry_followers(m.now(), &queued);
+                for (queued, tries) in &tried {
+                    self.schedule_retry(*queued, *tries, m.now().plus_ms(delay_ms));
+                }
+                for (queued, _) in &tried {
+                    self.retry_followers(m.now(), queued);
+                }
             }
             None => match &self.destination.target {
                 Target::Webhook(_) | Target::Plugin(_) | Target::Broker(_) => {
-                    self.fail(m, queued.sequence, &failure.why, out);
+                    self.fail(m, &tried, &failure.why, out);
                 }
-                Target::SmsForwarder(_) => self.give_up(m, queued, (tries, failure), out),
+                Target::SmsForwarder(_) => {
+                    for (queued, tries) in tried {
+                        self.give_up(m, queued, (tries, failure), out);
+                    }
+                }
             },
         }
     }
 
     /// The delay before the next try of an event, if it has one. An SMS that waited behind another
     /// one is not worth a whole round of tries of its own.
-    fn next_delay_ms(&self, now: Timestamp, queued: &QueuedEvent, tries: u8) -> Option<i64> {
+    fn next_delay_ms(&self, now: Timestamp, (queued, tries): &(QueuedEvent, u8)) -> Option<i64> {
         let delays_ms = match &self.destination.target {
             Target::Webhook(_) | Target::Plugin(_) | Target::Broker(_) => {
                 &self.rules.retry_delays_ms
@@ -470,27 +517,61 @@ impl Forwarding {
     /// Does what is possible now: delivers, reads further, and saves what is due.
     fn advance(&mut self, m: &mut Moment, out: &mut ForwarderOutput) {
         self.queues.wake(m.now());
+        if let BatchWait::Until(due_at) = self.batch_wait
+            && due_at <= m.now()
+        {
+            self.batch_wait = BatchWait::Over;
+        }
         match self.is_failed() {
             true => self.dead_letter_idle(m.now()),
-            false => self.deliver(out),
+            false => self.deliver(m, out),
         }
         self.read_on(out);
         let cursors = &mut self.cursors;
         self.unsaved.save(m.now(), &self.destination, cursors, out);
     }
 
-    fn deliver(&mut self, out: &mut ForwarderOutput) {
-        while self.queues.in_flight() < self.rules.parallel_max {
+    fn deliver(&mut self, m: &Moment, out: &mut ForwarderOutput) {
+        let batching = self.destination.target.batching();
+        let (events_max, parallel_max) = match batching {
+            None => (1, self.rules.parallel_max),
+            Some(batching) => (
+                usize::from(batching.events_max),
+                self.rules.parallel_max.min(PARALLEL_BATCHES_MAX),
+            ),
+        };
+        while self.queues.deliveries() < parallel_max {
             let is_backing_off =
                 self.consecutive_failures >= CONSECUTIVE_FAILURES_MAX && self.queues.tried() > 0;
-            let next = match is_backing_off {
-                true => self.queues.begin_next_retry(),
-                false => self.queues.begin_next(),
-            };
-            let Some(queued) = next else {
+            let mut events = self.queues.begin_retries(events_max);
+            if events.is_empty() && !is_backing_off && self.is_batch_ready(m.now(), batching) {
+                events = self.queues.begin_untried(events_max);
+            }
+            if events.is_empty() {
                 break;
-            };
-            out.task(ForwarderTask::Deliver(queued));
+            }
+            out.task(ForwarderTask::Deliver(events));
         }
+    }
+
+    /// Whether enough events wait for a delivery, or one has waited long enough.
+    fn is_batch_ready(&mut self, now: Timestamp, batching: Option<EventBatching>) -> bool {
+        let Some(batching) = batching else {
+            return true;
+        };
+        let events_max = usize::from(batching.events_max);
+        let ready = self.queues.ready(events_max);
+        let is_over = match self.batch_wait {
+            _ if ready == 0 || ready == events_max => true,
+            BatchWait::None => batching.wait_ms_max == 0,
+            BatchWait::Until(_) => false,
+            BatchWait::Over => true,
+        };
+        self.batch_wait = match self.batch_wait {
+            _ if is_over => BatchWait::None,
+            BatchWait::None => BatchWait::Until(now.plus_ms(batching.wait_ms_max.into())),
+            wait @ (BatchWait::Until(_) | BatchWait::Over) => wait,
+        };
+        is_over
     }
 }

@@ -5,8 +5,8 @@ use protocol::mqtt::MqttVersion;
 use crate::customer::Customer;
 use crate::delivery::address::plugin::{ServerDomain, WebhookKey};
 use crate::delivery::destination::{
-    Broker, BrokerCommands, ClientCertificate, Destination, DestinationState, EventTypes, Header,
-    JsonPayload, Plugin, Replay, SmsForwarder, Target, Webhook,
+    Broker, BrokerCommands, ClientCertificate, Destination, DestinationState, EventBatching,
+    EventTypes, Header, JsonPayload, Plugin, Replay, SmsForwarder, Target, Webhook,
 };
 use crate::delivery::partner::Partner;
 use crate::directory::DirectoryRefusal;
@@ -29,6 +29,8 @@ pub struct NewWebhook {
     pub event_types: EventTypes,
     /// How payloads of devices that are JSON are sent.
     pub json: JsonPayload,
+    /// Whether events are sent several at a time.
+    pub batching: Option<EventBatching>,
     /// The secret that signs events.
     pub secret: Option<Box<str>>,
 }
@@ -99,6 +101,8 @@ pub struct WebhookAmendments {
     pub event_types: Option<EventTypes>,
     /// How payloads of devices that are JSON are sent.
     pub json: Option<JsonPayload>,
+    /// Whether events are sent several at a time.
+    pub batching: FieldAmendment<EventBatching>,
     /// The secret that signs events.
     pub secret: FieldAmendment<Sealed>,
 }
@@ -147,6 +151,7 @@ pub fn draft_webhook(
             .secret
             .map(|secret| seal(id, SealedField::Secret, &secret)),
         json: new.json,
+        batching: new.batching,
     };
     let draft = (id, new.name, Target::Webhook(webhook), new.event_types);
     draft_destination(m, customer, draft)
@@ -272,6 +277,7 @@ impl WebhookAmendments {
                 headers: self.headers.unwrap_or(webhook.headers),
                 secret: self.secret.apply(webhook.secret),
                 json: self.json.unwrap_or(webhook.json),
+                batching: self.batching.apply(webhook.batching),
             }),
             target @ (Target::Plugin(_) | Target::SmsForwarder(_) | Target::Broker(_)) => target,
         };
@@ -352,6 +358,11 @@ mod tests {
     use crate::moment::Timestamp;
 
     const NOON: Timestamp = Timestamp::from_ms(1_795_521_600_000);
+
+    const BATCHING: EventBatching = EventBatching {
+        events_max: 20,
+        wait_ms_max: 250,
+    };
 
     #[test]
     fn a_webhook_is_created_with_its_secrets_sealed_for_it_alone() {
@@ -447,6 +458,7 @@ mod tests {
             headers: Some(Box::new([])),
             event_types: Some(results),
             json: Some(JsonPayload::Parsed),
+            batching: FieldAmendment::Put(BATCHING),
             secret: FieldAmendment::Remove,
         };
         let webhook = Webhook {
@@ -454,6 +466,7 @@ mod tests {
             headers: Box::new([]),
             secret: None,
             json: JsonPayload::Parsed,
+            batching: Some(BATCHING),
         };
         let expected = Destination {
             name: "Other".into(),
@@ -485,6 +498,7 @@ mod tests {
             headers: vec![("X-Key".into(), "open sesame".into())],
             event_types: EventTypes::usual(),
             json: JsonPayload::AsText,
+            batching: None,
             secret: Some("whsec_abc".into()),
         }
     }

@@ -10,7 +10,8 @@ use engine::delivery::backlog::{
 };
 use engine::delivery::command::{DestinationCommand, DestinationReply};
 use engine::delivery::destination::{
-    Destination, DestinationState, EventTypes, JsonPayload, Replay, SmsForwarder, Target, Webhook,
+    Destination, DestinationState, EventBatching, EventTypes, JsonPayload, Replay, SmsForwarder,
+    Target, Webhook,
 };
 use engine::delivery::forwarder::{Forwarder, ForwarderEffect, ForwarderInput};
 use engine::delivery::forwarding::{
@@ -58,7 +59,8 @@ pub(crate) struct ForwardingFixture {
     queued: BTreeMap<Partition, Vec<QueuedEvent>>,
     names: BTreeMap<Sequence, (u16, u32)>,
     counts: BTreeMap<u16, u32>,
-    in_flight: BTreeSet<Sequence>,
+    /// The events of each delivery, by its first one.
+    in_flight: BTreeMap<Sequence, Vec<Sequence>>,
     reads: Vec<ForwarderTask>,
     accepted: Vec<Sequence>,
     /// Events that were accepted or are gone.
@@ -91,6 +93,18 @@ impl ForwardingFixture {
         })
     }
 
+    /// A webhook that receives several events at a time.
+    pub(crate) fn of_batches(events_max: u8, wait_ms_max: u32) -> Self {
+        let mut destination = destination(EventTypes::usual());
+        if let Target::Webhook(webhook) = &mut destination.target {
+            webhook.batching = Some(EventBatching {
+                events_max,
+                wait_ms_max,
+            });
+        }
+        Self::of(destination)
+    }
+
     fn of(destination: Destination) -> Self {
         let stored = StoredState {
             destination: destination.clone(),
@@ -105,7 +119,7 @@ impl ForwardingFixture {
             queued: BTreeMap::new(),
             names: BTreeMap::new(),
             counts: BTreeMap::new(),
-            in_flight: BTreeSet::new(),
+            in_flight: BTreeMap::new(),
             reads: Vec::new(),
             accepted: Vec::new(),
             done: BTreeSet::new(),
@@ -147,7 +161,17 @@ impl ForwardingFixture {
     }
 
     pub(crate) fn in_flight(&self) -> Vec<String> {
-        self.in_flight.iter().map(|it| self.name(*it)).collect()
+        let events = self.in_flight.values().flatten();
+        events.map(|it| self.name(*it)).collect()
+    }
+
+    /// The deliveries in flight, each with its events.
+    pub(crate) fn deliveries(&self) -> Vec<String> {
+        let named = |events: &Vec<Sequence>| {
+            let names: Vec<String> = events.iter().map(|it| self.name(*it)).collect();
+            names.join(" ")
+        };
+        self.in_flight.values().map(named).collect()
     }
 
     pub(crate) fn accepted(&self) -> Vec<String> {
@@ -187,24 +211,26 @@ impl ForwardingFixture {
         self.stored.destination.state
     }
 
+    /// Ends the delivery of an event, and of those that are delivered with it.
     pub(crate) fn end(&mut self, name: &str, delivered: DeliveryOutcome) {
-        let found = self.in_flight.iter().find(|it| self.name(**it) == name);
-        let sequence = *found.unwrap_or_else(|| panic!("{name} is not in flight"));
-        self.deliver(sequence, delivered);
+        let has = |events: &[Sequence]| events.iter().any(|it| self.name(*it) == name);
+        let found = self.in_flight.iter().find(|(_, events)| has(events));
+        let (first, _) = found.unwrap_or_else(|| panic!("{name} is not in flight"));
+        self.deliver(*first, delivered);
     }
 
     /// Ends one of the deliveries in flight, if there are any.
     pub(crate) fn end_one(&mut self, which: u8, delivered: DeliveryOutcome) {
         let count = self.in_flight.len().max(1);
-        let found = self.in_flight.iter().nth(usize::from(which) % count);
+        let found = self.in_flight.keys().nth(usize::from(which) % count);
         if let Some(sequence) = found.copied() {
             self.deliver(sequence, delivered);
         }
     }
 
     pub(crate) fn end_all(&mut self, delivered: &DeliveryOutcome) {
-        while let Some(sequence) = self.in_flight.first().copied() {
-            self.deliver(sequence, delivered.clone());
+        while let Some(first) = self.in_flight.keys().next().copied() {
+            self.deliver(first, delivered.clone());
         }
     }
 
@@ -220,6 +246,8 @@ impl ForwardingFixture {
     /// Fails the destination: uses up the tries of the first event of device 1.
     pub(crate) fn fail(&mut self) {
         self.emit(1, 1);
+        // Events that wait for others to be delivered with are delivered then.
+        self.pass_time(100);
         self.end("1/1", refused());
         for delay_ms in DELAYS_MS {
             self.pass_time(delay_ms);
@@ -299,12 +327,15 @@ impl ForwardingFixture {
 
     pub(crate) fn assert_sound(&self) {
         assert!(self.in_flight.len() <= PARALLEL_MAX);
-        assert_eq!(
-            self.forwarder.forwarding().in_flight(),
-            self.in_flight.len()
-        );
-        let devices: BTreeSet<u16> = self.in_flight.iter().map(|it| self.names[it].0).collect();
-        assert_eq!(devices.len(), self.in_flight.len(), "one of a device");
+        let events: usize = self.in_flight.values().map(Vec::len).sum();
+        assert_eq!(self.forwarder.forwarding().in_flight(), events);
+        let mut devices = BTreeSet::new();
+        for events in self.in_flight.values() {
+            let of: BTreeSet<u16> = events.iter().map(|it| self.names[it].0).collect();
+            for device in of {
+                assert!(devices.insert(device), "a device is in one delivery");
+            }
+        }
         for sequence in self.stored.retrying.keys() {
             assert!(!self.stored.dead.contains_key(sequence), "retrying or dead");
         }
@@ -323,20 +354,18 @@ impl ForwardingFixture {
         }
     }
 
-    fn deliver(&mut self, sequence: Sequence, delivered: DeliveryOutcome) {
-        assert!(self.in_flight.remove(&sequence));
+    fn deliver(&mut self, first: Sequence, delivered: DeliveryOutcome) {
+        let events = self.in_flight.remove(&first).expect("it is in flight");
         self.tries += 1;
         match &delivered {
             DeliveryOutcome::Delivered => {
-                self.accepted.push(sequence);
-                self.done.insert(sequence);
+                self.accepted.extend(&events);
+                self.done.extend(&events);
             }
-            DeliveryOutcome::Gone => {
-                self.done.insert(sequence);
-            }
+            DeliveryOutcome::Gone => self.done.extend(&events),
             DeliveryOutcome::Failed(_) => {}
         }
-        self.step(ForwarderInput::Delivered(sequence, delivered));
+        self.step(ForwarderInput::Delivered(first, delivered));
     }
 
     fn step(&mut self, input: ForwarderInput<()>) -> Option<DestinationReply> {
@@ -379,9 +408,11 @@ impl ForwardingFixture {
                     self.forwarder.handle_receipt(Ok(()), &mut out);
                     effects.extend(out);
                 }
-                ForwarderEffect::Begin(ForwarderTask::Deliver(queued)) => {
-                    self.assert_in_order(&queued);
-                    assert!(self.in_flight.insert(queued.sequence), "in flight twice");
+                ForwarderEffect::Begin(ForwarderTask::Deliver(events)) => {
+                    self.assert_in_order(&events);
+                    let sequences: Vec<Sequence> = events.iter().map(|it| it.sequence).collect();
+                    let before = self.in_flight.insert(sequences[0], sequences);
+                    assert_eq!(before, None, "in flight twice");
                 }
                 ForwarderEffect::Begin(read) => self.reads.push(read),
                 ForwarderEffect::Answer((), reply) => answer = reply.ok(),
@@ -395,13 +426,19 @@ impl ForwardingFixture {
         answer
     }
 
-    /// Earlier events of the same device with a wanted type were accepted, are gone or are dead
-    /// letters.
-    fn assert_in_order(&self, queued: &QueuedEvent) {
-        let (device, _) = self.names[&queued.sequence];
-        for sequence in self.by_device[&device].range(..queued.sequence) {
-            let is_done = self.done.contains(sequence) || self.stored.dead.contains_key(sequence);
-            assert!(is_done, "{} comes first", self.name(*sequence));
+    /// Earlier events of the same device with a wanted type were accepted, are gone, are dead
+    /// letters, or come before it in the same delivery.
+    fn assert_in_order(&self, events: &[QueuedEvent]) {
+        let mut before = BTreeSet::new();
+        for queued in events {
+            let (device, _) = self.names[&queued.sequence];
+            for sequence in self.by_device[&device].range(..queued.sequence) {
+                let is_done = self.done.contains(sequence)
+                    || self.stored.dead.contains_key(sequence)
+                    || before.contains(sequence);
+                assert!(is_done, "{} comes first", self.name(*sequence));
+            }
+            before.insert(queued.sequence);
         }
     }
 
@@ -522,6 +559,7 @@ fn destination(wants: EventTypes) -> Destination {
             headers: Box::default(),
             secret: None,
             json: JsonPayload::AsText,
+            batching: None,
         }),
         event_types: wants,
         state: DestinationState::RolledOut,

@@ -1,6 +1,8 @@
 //! Which operations manage webhooks and their dead letters? The OpenAPI descriptions.
 
-use engine::delivery::destination::DestinationState;
+use engine::delivery::destination::{
+    BATCH_EVENTS_MAX, BATCH_WAIT_MS_DEFAULT, BATCH_WAIT_MS_MAX, DestinationState,
+};
 use engine::limits::{INTEGRATIONS_MAX, WEBHOOK_URL_BYTES_MAX};
 
 use super::request_body::type_words;
@@ -72,9 +74,9 @@ pub(in crate::api) fn show() -> ApiOperation {
 pub(in crate::api) fn amend() -> ApiOperation {
     let text = "Changes only the given fields. `headers` and `eventTypes` replace the previous \
                 values as a whole, so send `headers` with their values or leave them out. \
-                `\"secret\": null` removes the secret. Events that wait for delivery use the new \
-                values. A webhook in state `INTEGRATION_FAILED` stays in \
-                that state until it is restarted.";
+                `\"secret\": null` removes the secret, `\"batch\": null` ends batches. Events \
+                that wait for delivery use the new values. A webhook in state \
+                `INTEGRATION_FAILED` stays in that state until it is restarted.";
     ApiOperation::new("amendWebhook", Tag::Clouds, "Update a webhook")
         .description(text)
         .json(amended_webhook(), "The fields to change.")
@@ -145,6 +147,7 @@ fn new_webhook() -> Schema {
             Schema::truth(),
             &format!("{JSON_PAYLOAD} Default: `false`."),
         )
+        .may("batch", batch(), &format!("{BATCH} Default: none."))
         .may("secret", secret(), SECRET)
         .named("NewWebhook")
 }
@@ -156,6 +159,7 @@ fn amended_webhook() -> Schema {
         .may_never_null("headers", headers(), HEADERS)
         .may_never_null("eventTypes", requested_types(), TYPES)
         .may_never_null("jsonPayloadEnabled", Schema::truth(), JSON_PAYLOAD)
+        .may("batch", batch(), BATCH)
         .may("secret", secret(), SECRET)
         .named("AmendedWebhook")
 }
@@ -205,6 +209,7 @@ fn webhook_body() -> Schema {
         )
         .must("eventTypes", types_shown(), TYPES)
         .must("jsonPayloadEnabled", Schema::truth(), JSON_PAYLOAD)
+        .may("batch", batch_shown(), BATCH)
         .must("secretSet", Schema::truth(), "Whether a secret is set.")
         .must("state", Schema::word::<DestinationState>(), STATE)
         .may("failureReason", Schema::text(), FAILURE_REASON)
@@ -225,6 +230,42 @@ fn webhook_body() -> Schema {
 const STATE: &str = "`ROLLOUT_DONE`: no event was delivered yet. `INTEGRATION_ACTIVE`: events are \
                      delivered or retried. `INTEGRATION_FAILED`: all attempts for an event \
                      failed; events go to the dead letters until the webhook is restarted.";
+
+const BATCH: &str = "If set, events of several devices are sent in one request: \
+                     `{\"events\": […]}`, each as it would be sent alone, those of a device in \
+                     order. Only the status of the response counts, for all of them. \
+                     `webhook-id` is the id of the request, and placeholders are replaced by \
+                     `none`.";
+
+fn batch() -> Schema {
+    let events = Schema::whole(1..=BATCH_EVENTS_MAX.into());
+    let wait = Schema::whole(0..=BATCH_WAIT_MS_MAX.into());
+    Schema::closed()
+        .may(
+            "maxEvents",
+            events,
+            &format!("{BATCH_EVENTS} Default: {BATCH_EVENTS_MAX}."),
+        )
+        .may(
+            "maxWaitMs",
+            wait,
+            &format!("{BATCH_WAIT} Default: {BATCH_WAIT_MS_DEFAULT}."),
+        )
+        .named("WantedBatch")
+}
+
+fn batch_shown() -> Schema {
+    let events = Schema::whole(1..=BATCH_EVENTS_MAX.into());
+    let wait = Schema::whole(0..=BATCH_WAIT_MS_MAX.into());
+    Schema::object()
+        .must("maxEvents", events, BATCH_EVENTS)
+        .must("maxWaitMs", wait, BATCH_WAIT)
+        .named("Batch")
+}
+
+const BATCH_EVENTS: &str = "The most events of a request.";
+
+const BATCH_WAIT: &str = "How long an event waits for others, in milliseconds.";
 
 fn url() -> Schema {
     let url = Schema::text_of(1..=WEBHOOK_URL_BYTES_MAX);

@@ -3,7 +3,10 @@
 use engine::delivery::address::DestinationUrl;
 use engine::delivery::address::headers::Headers;
 use engine::delivery::address::policy::AddressPolicy;
-use engine::delivery::destination::{EventTypes, Header, JsonPayload};
+use engine::delivery::destination::{
+    BATCH_EVENTS_MAX, BATCH_WAIT_MS_DEFAULT, BATCH_WAIT_MS_MAX, EventBatching, EventTypes, Header,
+    JsonPayload,
+};
 use engine::delivery::signature::SigningSecret;
 use engine::directory::destination::{NewWebhook, SealedField, WebhookAmendments};
 use engine::event::EventType;
@@ -47,6 +50,7 @@ pub(super) fn new_webhook(
     let headers = headers(&mut fields);
     let wants = event_types(&mut fields);
     let json = json_payload(&mut fields);
+    let batching = fields.object("batch", batching);
     let secret = fields.optional("secret", secret);
     let new = name.zip(url).map(|(name, url)| NewWebhook {
         name,
@@ -54,6 +58,7 @@ pub(super) fn new_webhook(
         headers: headers.unwrap_or_default(),
         event_types: wants.unwrap_or_else(EventTypes::usual),
         json: json.unwrap_or_default(),
+        batching,
         secret,
     });
     fields.finish(new)
@@ -77,6 +82,7 @@ pub(super) fn amendments(
         headers: headers(&mut fields).map(sealed),
         event_types: event_types(&mut fields),
         json: json_payload(&mut fields),
+        batching: fields.object_amendment("batch", |batch| Some(batching(batch))),
         secret: fields.amendment("secret", |text| {
             secret(text).map(|text| seal(SealedField::Secret, &text))
         }),
@@ -135,6 +141,17 @@ pub(in crate::api) fn json_payload(fields: &mut Fields) -> Option<JsonPayload> {
         true => JsonPayload::Parsed,
         false => JsonPayload::AsText,
     })
+}
+
+fn batching(fields: &mut Fields) -> EventBatching {
+    let events_max = fields.number("maxEvents", 1..=BATCH_EVENTS_MAX.into());
+    let wait_ms_max = fields.number("maxWaitMs", 0..=BATCH_WAIT_MS_MAX);
+    EventBatching {
+        events_max: events_max
+            .and_then(|max| max.try_into().ok())
+            .unwrap_or(BATCH_EVENTS_MAX),
+        wait_ms_max: wait_ms_max.unwrap_or(BATCH_WAIT_MS_DEFAULT),
+    }
 }
 
 /// The secret as given: it is stored so, and parsed again for each signature.

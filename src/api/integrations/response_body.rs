@@ -21,6 +21,8 @@ pub(in crate::api) struct WebhookBody {
     headers: BTreeMap<String, &'static str>,
     event_types: Vec<TypeBody>,
     json_payload_enabled: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    batch: Option<BatchBody>,
     secret_set: bool,
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,6 +30,14 @@ pub(in crate::api) struct WebhookBody {
     replaying: bool,
     created: String,
     updated: String,
+}
+
+/// How many events are sent in one request.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BatchBody {
+    max_events: u8,
+    max_wait_ms: u32,
 }
 
 /// A type of events.
@@ -48,6 +58,10 @@ impl WebhookBody {
             headers: headers.map(|it| (it.name.to_string(), MASKED)).collect(),
             event_types: types_of(destination.event_types),
             json_payload_enabled: webhook.json == JsonPayload::Parsed,
+            batch: webhook.batching.map(|batching| BatchBody {
+                max_events: batching.events_max,
+                max_wait_ms: batching.wait_ms_max,
+            }),
             secret_set: webhook.secret.is_some(),
             state: destination.state.word(),
             failure_reason: destination.failure.as_deref().map(Into::into),

@@ -254,6 +254,7 @@ fn warehouse() -> Destination {
         ]),
         secret: Some(sealed("whsec_secret")),
         json: JsonPayload::Parsed,
+        batching: None,
     };
     Destination {
         id: DestinationId::parse("01935c5a-0000-7000-8000-000000000001").unwrap(),

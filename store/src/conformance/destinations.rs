@@ -4,8 +4,8 @@ use engine::MqttVersion;
 use engine::change::Change;
 use engine::delivery::backlog::{DestinationProgress, ProgressUpdate, Sequence};
 use engine::delivery::destination::{
-    Broker, BrokerCommands, ClientCertificate, Destination, DestinationState, EventTypes, Header,
-    JsonPayload, Plugin, Replay, SmsForwarder, Target, Webhook,
+    Broker, BrokerCommands, ClientCertificate, Destination, DestinationState, EventBatching,
+    EventTypes, Header, JsonPayload, Plugin, Replay, SmsForwarder, Target, Webhook,
 };
 use engine::ids::Partition;
 use engine::sealed::Sealed;
@@ -292,6 +292,10 @@ fn full(destination: &Destination) -> Destination {
             headers: ["Authorization", "X-Device"].map(header).into(),
             secret: Some(Sealed::from_bytes([7; 60].into())),
             json: JsonPayload::Parsed,
+            batching: Some(EventBatching {
+                events_max: 40,
+                wait_ms_max: 250,
+            }),
         }),
         event_types: EventTypes::all(),
         state: DestinationState::Failed,

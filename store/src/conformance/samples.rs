@@ -429,6 +429,7 @@ pub fn destination(customer: &CustomerId, number: u8) -> Destination {
             headers: Box::default(),
             secret: None,
             json: JsonPayload::AsText,
+            batching: None,
         }),
         event_types: EventTypes::usual(),
         state: DestinationState::RolledOut,

@@ -266,9 +266,9 @@ impl DeliveryReads for SledStore {
             .show(move |db| outbox::dead_letters(db, destination, after, max))
     }
 
-    fn event(&self, customer: CustomerId, queued: QueuedEvent) -> ReadAnswer<Option<Event>> {
+    fn events(&self, customer: CustomerId, queued: Vec<QueuedEvent>) -> ReadAnswer<Vec<Event>> {
         self.readers
-            .fetch(move |db| events::event(db, &customer, &queued))
+            .fetch(move |db| events::events(db, &customer, &queued))
     }
 
     fn subscribe(&self, customer: CustomerId) -> Arc<PartitionNotifier> {

@@ -248,7 +248,7 @@ fn nothing_is_delivered_to_a_removed_webhook() {
 }
 
 /// Whether this body has the signature of the post under the customer's secret.
-fn is_signed(posted: &ReceivedPost, body: &str) -> bool {
+pub(super) fn is_signed(posted: &ReceivedPost, body: &str) -> bool {
     let at_s = posted.header("webhook-timestamp").unwrap().parse().unwrap();
     let verifier = Webhook::new(SECRET).unwrap();
     let expected = verifier.sign(posted.id(), at_s, body.as_bytes()).unwrap();

@@ -27,8 +27,8 @@ struct Ledger {
     behaviour: EndpointBehaviour,
     owed: BTreeMap<Sequence, OwedEvent>,
     by_device: BTreeMap<DeviceKey, BTreeSet<Sequence>>,
-    /// The event that its machine has in flight for each device.
-    under_way: BTreeMap<DeviceKey, Sequence>,
+    /// What its machine has in flight: the events of each delivery, by the first one.
+    under_way: BTreeMap<Sequence, Vec<QueuedEvent>>,
 }
 
 /// An event that a destination wants and has not received.
@@ -96,26 +96,23 @@ impl Ledgers {
         }
     }
 
-    /// A delivery ended with or without success.
-    pub(crate) fn landed(&mut self, id: DestinationId, sequence: Sequence) {
-        if let Some(ledger) = self.by_destination.get_mut(&id) {
-            ledger
-                .under_way
-                .retain(|_, under_way| *under_way != sequence);
-        }
+    /// A delivery ended with or without success; returns its events.
+    pub(crate) fn landed(&mut self, id: DestinationId, first: Sequence) -> Vec<QueuedEvent> {
+        let ledger = self.by_destination.get_mut(&id);
+        let landed = ledger.and_then(|ledger| ledger.under_way.remove(&first));
+        landed.unwrap_or_default()
     }
 
-    /// A destination accepted an event and the service knows it, or the event is no longer stored.
-    pub(crate) fn settled(&mut self, id: DestinationId, sequence: Sequence) {
+    /// A destination accepted events and the service knows it, or they are no longer stored.
+    pub(crate) fn settled(&mut self, id: DestinationId, events: &[QueuedEvent]) {
         let Some(ledger) = self.by_destination.get_mut(&id) else {
             return;
         };
-        let Some(owed) = ledger.owed.remove(&sequence) else {
-            return;
-        };
-        let device = owed.waiting.device;
-        if let Some(of_device) = ledger.by_device.get_mut(&device) {
-            of_device.remove(&sequence);
+        for queued in events {
+            ledger.owed.remove(&queued.sequence);
+            if let Some(of_device) = ledger.by_device.get_mut(&queued.device) {
+                of_device.remove(&queued.sequence);
+            }
         }
     }
 }
@@ -196,29 +193,35 @@ fn all_owed<'a>(
     })
 }
 
-/// One event of a device is in flight to a destination at a time.
-pub(crate) fn one_event_of_a_device_is_in_flight(
+/// The events of a device that are in flight to a destination are in one delivery.
+pub(crate) fn a_device_is_in_one_delivery(
     ledgers: &mut Ledgers,
     id: DestinationId,
-    waiting: &QueuedEvent,
+    events: &[QueuedEvent],
 ) -> Verdict {
     let Some(ledger) = ledgers.by_destination.get_mut(&id) else {
         return Ok(());
     };
-    let other = ledger.under_way.insert(waiting.device, waiting.sequence);
+    let is_of_device = |under_way: &&QueuedEvent| {
+        let mut devices = events.iter().map(|queued| queued.device);
+        devices.any(|device| device == under_way.device)
+    };
+    let other = ledger.under_way.values().flatten().find(is_of_device);
     hold(
         "events_of_a_device_keep_their_order",
         other.is_none(),
-        || format!("{waiting:?} leaves, and {other:?} is under way"),
-    )
+        || format!("{events:?} leave, and {other:?} is under way"),
+    )?;
+    ledger.under_way.insert(events[0].sequence, events.to_vec());
+    Ok(())
 }
 
-/// The event that is tried is the oldest of its device that the destination has not received, dead
-/// letters excepted.
+/// The events of a device that are tried are the oldest that the destination has not received, dead
+/// letters excepted, in their order.
 pub(crate) fn events_of_a_device_keep_their_order(
     ledgers: &Ledgers,
     id: DestinationId,
-    waiting: &QueuedEvent,
+    events: &[QueuedEvent],
     durable: &Durable,
 ) -> Verdict {
     let ledger = ledgers.by_destination.get(&id);
@@ -226,16 +229,23 @@ pub(crate) fn events_of_a_device_keep_their_order(
     let (Some(ledger), Some(record)) = (ledger, record) else {
         return Ok(());
     };
-    let of_device = ledger.by_device.get(&waiting.device);
-    let mut before = of_device
-        .into_iter()
-        .flat_map(|of_device| of_device.range(..waiting.sequence));
-    let left_out = before.find(|sequence| !record.dead.contains_key(sequence));
-    hold(
-        "events_of_a_device_keep_their_order",
-        left_out.is_none(),
-        || format!("{waiting:?} is tried before {left_out:?}"),
-    )
+    let mut before_in_delivery = BTreeSet::new();
+    for queued in events {
+        let of_device = ledger.by_device.get(&queued.device);
+        let mut before = of_device
+            .into_iter()
+            .flat_map(|of_device| of_device.range(..queued.sequence));
+        let left_out = before.find(|sequence| {
+            !record.dead.contains_key(sequence) && !before_in_delivery.contains(*sequence)
+        });
+        hold(
+            "events_of_a_device_keep_their_order",
+            left_out.is_none(),
+            || format!("{queued:?} is tried before {left_out:?}"),
+        )?;
+        before_in_delivery.insert(queued.sequence);
+    }
+    Ok(())
 }
 
 /// An event that a destination accepts at once arrives soon, whatever other destinations and

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::change::{Batch, Change};
 use engine::delivery::command::DestinationCommand;
 use engine::delivery::destination::{
-    Destination, DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
+    Destination, DestinationState, EventBatching, EventTypes, JsonPayload, Replay, Target, Webhook,
 };
 use engine::delivery::forwarder::ForwarderInput;
 use engine::event::EventType;
@@ -90,6 +90,20 @@ impl World {
         });
         self.endpoints.put(id, behaviour);
         let now = Timestamp::from_ms(self.now_ms);
+        // An endpoint that refuses one device refuses the others of its batch, too.
+        let takes_batches = match behaviour {
+            EndpointBehaviour::Picky { .. } => false,
+            EndpointBehaviour::Healthy
+            | EndpointBehaviour::Slow
+            | EndpointBehaviour::Dead
+            | EndpointBehaviour::Flapping { .. }
+            | EndpointBehaviour::Erratic
+            | EndpointBehaviour::Forgetful => self.destinations_made.is_multiple_of(3),
+        };
+        let batching = takes_batches.then_some(EventBatching {
+            events_max: 5,
+            wait_ms_max: 500,
+        });
         let destination = Destination {
             id,
             customer: customer(),
@@ -99,6 +113,7 @@ impl World {
                 headers: Box::default(),
                 secret: None,
                 json: JsonPayload::AsText,
+                batching,
             }),
             event_types: wants,
             state: DestinationState::RolledOut,

@@ -16,7 +16,7 @@ use engine::supervision::Unserved;
 use super::World;
 use crate::disk::Author;
 use crate::endpoints::TIMEOUT_MS;
-use crate::event::{Event, EventInTransit};
+use crate::event::{Event, EventsInTransit};
 use crate::laws::delivering;
 use crate::service::CommitResult;
 use crate::trace::TraceEvent;
@@ -144,15 +144,11 @@ impl World {
             && let Some(input) = running.next_input()
         {
             let mut m = self.moment();
-            if let ForwarderInput::Delivered(sequence, _) = &input {
-                self.laws.ledgers.landed(id, *sequence);
-            }
-            if let ForwarderInput::Delivered(
-                sequence,
-                DeliveryOutcome::Delivered | DeliveryOutcome::Gone,
-            ) = &input
-            {
-                self.laws.ledgers.settled(id, *sequence);
+            if let ForwarderInput::Delivered(first, delivered) = &input {
+                let events = self.laws.ledgers.landed(id, *first);
+                if let DeliveryOutcome::Delivered | DeliveryOutcome::Gone = delivered {
+                    self.laws.ledgers.settled(id, &events);
+                }
             }
             let running = self.service.deliveries.running_mut(id);
             let machine = &mut running.expect("it has an input").machine;
@@ -309,17 +305,18 @@ impl World {
         self.tell_forwarder(id, input);
     }
 
-    /// An event is sent to an endpoint.
-    fn set_out(&mut self, id: DestinationId, generation: u64, waiting: QueuedEvent) {
+    /// Events are sent to an endpoint.
+    fn set_out(&mut self, id: DestinationId, generation: u64, waiting: Vec<QueuedEvent>) {
         let durable = &self.disk.durable;
         let ledgers = &self.laws.ledgers;
         let verdict =
             delivering::events_of_a_device_keep_their_order(ledgers, id, &waiting, durable);
         self.check(verdict);
         let ledgers = &mut self.laws.ledgers;
-        let verdict = delivering::one_event_of_a_device_is_in_flight(ledgers, id, &waiting);
+        let verdict = delivering::a_device_is_in_one_delivery(ledgers, id, &waiting);
         self.check(verdict);
-        let parcel = EventInTransit {
+        self.census.batches += u64::from(waiting.len() > 1);
+        let parcel = EventsInTransit {
             id,
             generation,
             waiting,
@@ -328,34 +325,30 @@ impl World {
         self.queue.push(at_ms, Event::Delivers { parcel });
     }
 
-    /// An event is read and reaches the endpoint, which answers according to its behaviour.
-    pub(super) fn delivers(&mut self, parcel: EventInTransit) {
-        let EventInTransit {
-            id,
-            generation,
-            waiting,
-        } = parcel;
+    /// Events are read and reach the endpoint, which answers according to its behaviour.
+    pub(super) fn delivers(&mut self, parcel: EventsInTransit) {
+        let (id, generation) = (parcel.id, parcel.generation);
+        let first = parcel.waiting[0].sequence;
         // A delivery in flight at a crash may still arrive.
         let is_awaited = self.service.deliveries.same(id, generation).is_some();
         if !is_awaited && self.rng.below(2) == 0 {
             return;
         }
         if is_awaited && self.read().is_err() {
-            self.laws.ledgers.landed(id, waiting.sequence);
-            return self.tell_forwarder(
-                id,
-                ForwarderInput::ReadFailed(ForwarderTask::Deliver(waiting)),
-            );
+            self.laws.ledgers.landed(id, first);
+            let failed = ForwarderTask::Deliver(parcel.waiting);
+            return self.tell_forwarder(id, ForwarderInput::ReadFailed(failed));
         }
         let outbox = self.disk.durable.outbox();
-        let Some(who) = outbox.device_of(waiting.event) else {
+        let mut stored = parcel.waiting.iter();
+        let Some(who) = stored.find_map(|queued| outbox.device_of(queued.event)) else {
             self.census.gone += 1;
             return self.answered_in(1, parcel, DeliveryOutcome::Gone);
         };
         let now_ms = self.now_ms;
         let reception = self.endpoints.receive(id, now_ms, Some(who), &mut self.rng);
         self.census.count_reception(&reception);
-        let sequence = waiting.sequence.0;
+        let sequence = first.0;
         let how = reception.answer.unwrap_or("does not answer");
         self.note(TraceEvent::Tried { id, sequence, how });
         let not_taken = |why: &str| {
@@ -374,20 +367,20 @@ impl World {
         }
     }
 
-    fn answered_in(&mut self, ms: i64, parcel: EventInTransit, delivered: DeliveryOutcome) {
+    fn answered_in(&mut self, ms: i64, parcel: EventsInTransit, delivered: DeliveryOutcome) {
         let event = Event::Delivered { parcel, delivered };
         self.queue.push(self.now_ms + ms, event);
     }
 
-    pub(super) fn delivered(&mut self, parcel: &EventInTransit, delivered: DeliveryOutcome) {
-        let (id, sequence) = (parcel.id, parcel.waiting.sequence);
+    pub(super) fn delivered(&mut self, parcel: &EventsInTransit, delivered: DeliveryOutcome) {
+        let (id, first) = (parcel.id, parcel.waiting[0].sequence);
         let is_awaited = self
             .service
             .deliveries
             .same(id, parcel.generation)
             .is_some();
         if is_awaited {
-            self.tell_forwarder(id, ForwarderInput::Delivered(sequence, delivered));
+            self.tell_forwarder(id, ForwarderInput::Delivered(first, delivered));
         }
     }
 

@@ -13,7 +13,7 @@ use engine::delivery::body;
 use engine::delivery::body::sms::{render_sms, samples};
 use engine::delivery::command::TestOutcome;
 use engine::delivery::destination::{
-    Broker, Destination, JsonPayload, Plugin, SmsForwarder, Target, Webhook,
+    Broker, Destination, EventBatching, JsonPayload, Plugin, SmsForwarder, Target, Webhook,
 };
 use engine::delivery::forwarding::{DeliveryOutcome, FailedDelivery};
 use engine::delivery::mqtt::link::{MqttLinkRules, Publication};
@@ -97,6 +97,7 @@ struct EnvelopeTarget {
     url: DestinationUrl,
     /// How JSON text of a device is rendered.
     json: JsonPayload,
+    batching: Option<EventBatching>,
     headers: Headers,
     secret: Option<SigningSecret>,
 }
@@ -116,6 +117,8 @@ enum Unusable {
     Event,
     #[error("the prefix of the topics is not valid")]
     Prefix,
+    #[error("the destination takes one event at a time")]
+    Batch,
 }
 
 impl EventSender {
@@ -155,18 +158,18 @@ impl EventSender {
         }
     }
 
-    /// Delivers an event, if the store still has it.
+    /// Delivers those of these events that the store still has, in one request.
     pub(super) async fn deliver(
         &self,
-        waiting: QueuedEvent,
+        queued: Vec<QueuedEvent>,
     ) -> Result<DeliveryOutcome, Unavailable> {
-        let event = self.store.event(self.customer.clone(), waiting).await?;
-        let Some(event) = event else {
+        let events = self.store.events(self.customer.clone(), queued).await?;
+        let Some(first) = events.first() else {
             return Ok(DeliveryOutcome::Gone);
         };
         let request = self
             .target()
-            .and_then(|it| it.of_event(&event, self.clock.wall()));
+            .and_then(|it| it.of_events(&events, self.clock.wall()));
         let posted = match request {
             Ok(request) => self.send(request).await,
             Err(unusable) => Err(unusable),
@@ -188,7 +191,7 @@ impl EventSender {
         Ok(DeliveryOutcome::Failed(FailedDelivery {
             why,
             pause_ms,
-            about: Some(Box::new(about(&event))),
+            about: Some(Box::new(about(first))),
         }))
     }
 
@@ -271,6 +274,7 @@ impl ResolvedTarget {
         Ok(Self::Envelope(EnvelopeTarget {
             url,
             json: webhook.json,
+            batching: webhook.batching,
             headers: headers_of(id, webhook, key)?,
             secret: secret.transpose()?,
         }))
@@ -290,6 +294,7 @@ impl ResolvedTarget {
         Ok(Self::Envelope(EnvelopeTarget {
             url: partner.url(&server, &webhook_key),
             json: partner.json,
+            batching: None,
             headers: Headers::default(),
             secret: None,
         }))
@@ -322,8 +327,18 @@ impl ResolvedTarget {
         })))
     }
 
-    /// What delivers an event.
-    fn of_event(&self, event: &Event, at: Timestamp) -> Result<OutgoingEvent, Unusable> {
+    /// What delivers events: several only if they are sent in batches.
+    fn of_events(&self, events: &[Event], at: Timestamp) -> Result<OutgoingEvent, Unusable> {
+        if let Self::Envelope(target) = self
+            && target.batching.is_some()
+        {
+            let body = body::render_batch(events, target.json);
+            let request = target.request(body::batch_id(events), at, None, body);
+            return Ok(OutgoingEvent::Http(request));
+        }
+        let [event] = events else {
+            return Err(Unusable::Batch);
+        };
         match self {
             Self::Envelope(target) => {
                 let body = body::render(event, target.json);
@@ -494,7 +509,7 @@ mod tests {
         for partner in &PARTNERS {
             let target = ResolvedTarget::of(&plugin_of(partner, &key), &key, RULES);
             let target = target.unwrap_or_else(|unusable| panic!("{unusable}"));
-            let outgoing = target.of_event(&event(), NOON.plus_s(7)).unwrap();
+            let outgoing = target.of_events(&[event()], NOON.plus_s(7)).unwrap();
             let OutgoingEvent::Http(request) = outgoing else {
                 panic!("plugins are called by HTTP");
             };

@@ -99,22 +99,25 @@ fn a_task_whose_read_failed_begins_again_later_and_no_other_task_does() {
     let mut fixture = Fixture::started();
     let queued = queued_event();
     let read = fixture.take(ForwarderInput::PartitionsReady(vec![queued.partition()]));
-    let [ForwarderEffect::Begin(read @ ForwarderTask::Read { partition, .. })] = *read else {
+    let [ForwarderEffect::Begin(read @ ForwarderTask::Read { partition, .. })] = &*read else {
         panic!("{read:?}");
     };
-    assert_eq!(fixture.take(ForwarderInput::ReadFailed(read)), []);
+    let failed = ForwarderInput::ReadFailed(read.clone());
+    assert_eq!(fixture.take(failed), []);
     assert_eq!(fixture.forwarder.next_timeout(), Some(at(STORE_RETRY_MS)));
     assert_eq!(fixture.pass_to(STORE_RETRY_MS - 1), []);
     assert_eq!(
         fixture.pass_to(STORE_RETRY_MS),
-        [ForwarderEffect::Begin(read)]
+        [ForwarderEffect::Begin(read.clone())]
     );
 
-    let deliver = ForwarderEffect::Begin(ForwarderTask::Deliver(queued));
-    let delivers = fixture.take(ForwarderInput::EventsRead(partition, vec![queued]));
+    let deliver = ForwarderEffect::Begin(ForwarderTask::Deliver(vec![queued]));
+    let delivers = fixture.take(ForwarderInput::EventsRead(*partition, vec![queued]));
     assert_eq!(delivers, slice::from_ref(&deliver));
     assert_eq!(
-        fixture.take(ForwarderInput::ReadFailed(ForwarderTask::Deliver(queued))),
+        fixture.take(ForwarderInput::ReadFailed(ForwarderTask::Deliver(vec![
+            queued
+        ]))),
         []
     );
     assert_eq!(fixture.forwarder.forwarding().in_flight(), 1);
@@ -136,7 +139,8 @@ fn an_event_that_was_not_read_waits_behind_an_older_replayed_one() {
     );
     fixture.take(ForwarderInput::PartitionsReady(vec![newer.partition()]));
     fixture.take(ForwarderInput::EventsRead(newer.partition(), vec![newer]));
-    fixture.take(ForwarderInput::ReadFailed(ForwarderTask::Deliver(newer)));
+    let failed = ForwarderTask::Deliver(vec![newer]);
+    fixture.take(ForwarderInput::ReadFailed(failed));
     fixture.command(DestinationCommand::Replay);
     fixture.receipt(Ok(()));
     let dead_letter = DeadLetter {
@@ -147,7 +151,7 @@ fn an_event_that_was_not_read_waits_behind_an_older_replayed_one() {
     };
     fixture.take(ForwarderInput::DeadLettersRead(vec![dead_letter]));
     assert_eq!(fixture.receipt(Ok(())), [], "one of a device is under way");
-    let first = ForwarderEffect::Begin(ForwarderTask::Deliver(older));
+    let first = ForwarderEffect::Begin(ForwarderTask::Deliver(vec![older]));
     assert_eq!(fixture.pass_to(STORE_RETRY_MS), [first]);
 }
 
@@ -188,7 +192,7 @@ fn the_next_event_of_a_device_is_delivered_once_the_previous_result_is_durable()
         DeliveryOutcome::Delivered,
     ));
     assert!(matches!(&*saved, [ForwarderEffect::Commit(_)]));
-    let delivers = ForwarderEffect::Begin(ForwarderTask::Deliver(next));
+    let delivers = ForwarderEffect::Begin(ForwarderTask::Deliver(vec![next]));
     assert!(fixture.receipt(Ok(())).contains(&delivers));
 }
 
@@ -290,6 +294,7 @@ fn destination() -> Destination {
             headers: Box::default(),
             secret: None,
             json: JsonPayload::AsText,
+            batching: None,
         }),
         event_types: EventTypes::usual(),
         state: DestinationState::RolledOut,

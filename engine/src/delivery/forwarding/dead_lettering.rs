@@ -94,7 +94,7 @@ impl Forwarding {
     pub(super) fn fail(
         &mut self,
         m: &mut Moment,
-        sequence: Sequence,
+        tried: &[(QueuedEvent, u8)],
         why: &str,
         out: &mut ForwarderOutput,
     ) {
@@ -112,7 +112,7 @@ impl Forwarding {
         }
         for open in self.queues.idle() {
             let (queued, tries) = (open.queued, open.tries);
-            let why = match queued.sequence == sequence {
+            let why = match tried.iter().any(|(failed, _)| *failed == queued) {
                 true => why,
                 false => IN_FAILURE,
             };

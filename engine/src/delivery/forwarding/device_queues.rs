@@ -1,4 +1,4 @@
-//! The open events of each device, in order; one event of a device is in flight at a time.
+//! The open events of each device, in order; those of a device in flight are in one delivery.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
@@ -13,7 +13,13 @@ pub(super) struct OpenEvent {
     pub(super) queued: QueuedEvent,
     pub(super) tries: u8,
     stage: Stage,
+    /// The last delivery it was part of, so that a failed one is repeated as it was.
+    batch: Option<BatchNumber>,
 }
+
+/// A delivery.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+struct BatchNumber(u64);
 
 /// The stage of an open event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -51,10 +57,26 @@ impl OpenEvent {
 #[derive(Debug, Default)]
 struct DeviceQueue {
     order: BTreeSet<Sequence>,
-    /// The event in flight.
-    in_flight: Option<Sequence>,
+    /// How many of the events are in flight: the first ones, in one delivery.
+    in_flight: usize,
     /// How many of the events had a failed try.
     tried: usize,
+}
+
+/// Whether any of the events of a device had a failed try.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Tried {
+    No,
+    Yes,
+}
+
+impl DeviceQueue {
+    fn has_tried(&self) -> Tried {
+        match self.tried {
+            0 => Tried::No,
+            1.. => Tried::Yes,
+        }
+    }
 }
 
 /// Which events may be delivered.
@@ -80,6 +102,13 @@ pub(super) struct DeviceQueues {
     /// When retries are due that are or were the next of their devices.
     due: BTreeSet<(Timestamp, Sequence)>,
     eligible: Eligible,
+    /// The events of each delivery that is in flight or has failed, in their order in it.
+    batches: BTreeMap<BatchNumber, Vec<Sequence>>,
+    /// The number of the last one.
+    last_batch: BatchNumber,
+    /// Deliveries in flight.
+    deliveries: usize,
+    /// Events in flight.
     in_flight: usize,
     retrying: usize,
     /// How many events had a failed try.
@@ -100,6 +129,7 @@ impl DeviceQueues {
             queued,
             tries,
             stage: Stage::Retrying(due_at),
+            batch: None,
         });
     }
 
@@ -109,6 +139,7 @@ impl DeviceQueues {
             queued,
             tries: 0,
             stage: Stage::Fresh,
+            batch: None,
         });
     }
 
@@ -143,12 +174,12 @@ impl DeviceQueues {
         self.open.get(&sequence).copied()
     }
 
-    /// Removes and returns an event.
+    /// Removes and returns an event that is not in flight.
     pub(super) fn remove(&mut self, sequence: Sequence) -> Option<OpenEvent> {
         let open = self.open.remove(&sequence)?;
         self.retrying -= usize::from(open.is_retrying());
         self.tried -= usize::from(open.tries > 0);
-        self.in_flight -= usize::from(open.is_in_flight());
+        self.leave_batch(&open);
         if let Stage::Retrying(due_at) = open.stage {
             self.due.remove(&(due_at, sequence));
         }
@@ -156,7 +187,6 @@ impl DeviceQueues {
         if let Some(queue) = self.by_device.get_mut(&device) {
             queue.order.remove(&sequence);
             queue.tried -= usize::from(open.tries > 0);
-            queue.in_flight.take_if(|in_flight| *in_flight == sequence);
             if queue.order.is_empty() {
                 self.by_device.remove(&device);
             }
@@ -165,47 +195,63 @@ impl DeviceQueues {
         Some(open)
     }
 
-    /// Begins the next delivery; devices with a failed try come first.
-    pub(super) fn begin_next(&mut self) -> Option<QueuedEvent> {
-        self.begin_next_retry().or_else(|| {
-            while let Some(device) = self.fresh.pop_front() {
-                if let Some(queued) = self.begin_delivery(device, |tried| tried == 0) {
-                    return Some(queued);
-                }
-            }
-            None
-        })
+    /// Begins the next delivery of devices with a failed try, of at most `max` events. Empty if
+    /// there is nothing to deliver.
+    pub(super) fn begin_retries(&mut self, max: usize) -> Vec<QueuedEvent> {
+        self.begin_delivery(Tried::Yes, max)
     }
 
-    /// Begins the next delivery of a device with a failed try.
-    pub(super) fn begin_next_retry(&mut self) -> Option<QueuedEvent> {
-        while let Some(device) = self.retries.pop_front() {
-            if let Some(queued) = self.begin_delivery(device, |tried| tried > 0) {
-                return Some(queued);
+    /// Begins the next delivery of devices without a failed try, likewise.
+    pub(super) fn begin_untried(&mut self, max: usize) -> Vec<QueuedEvent> {
+        self.begin_delivery(Tried::No, max)
+    }
+
+    /// How many events [`DeviceQueues::begin_untried`] would begin to deliver.
+    pub(super) fn ready(&self, max: usize) -> usize {
+        let mut ready = 0;
+        let mut seen = BTreeSet::new();
+        for device in &self.fresh {
+            if ready >= max {
+                break;
+            }
+            if self.may_begin(*device, Tried::No) && seen.insert(*device) {
+                let queue = self.by_device.get(device);
+                let order = queue.into_iter().flat_map(|queue| &queue.order);
+                let open = order.map_while(|sequence| self.open.get(sequence));
+                let ready_of = open.take_while(|open| self.started(open.stage).is_some());
+                ready += ready_of.take(max - ready).count();
             }
         }
-        None
+        ready
     }
 
-    /// Ends a delivery; returns its event, if it is still open.
-    pub(super) fn end_delivery(&mut self, sequence: Sequence) -> Option<QueuedEvent> {
-        let open = self.open.get_mut(&sequence)?;
-        open.stage = match open.stage {
-            Stage::InFlight => Stage::Fresh,
-            Stage::RetryInFlight => Stage::Due,
-            Stage::Fresh | Stage::Retrying(_) | Stage::Due => return None,
-        };
-        self.in_flight -= 1;
-        let queued = open.queued;
-        if let Some(queue) = self.by_device.get_mut(&queued.device) {
-            queue.in_flight = None;
+    /// Ends the delivery that begins with this event; returns its events.
+    pub(super) fn end_delivery(&mut self, first: Sequence) -> Vec<QueuedEvent> {
+        let batch = self.open.get(&first).and_then(|open| open.batch);
+        let sequences = batch.and_then(|number| self.batches.get(&number)).cloned();
+        let mut ended = Vec::new();
+        for sequence in sequences.unwrap_or_default() {
+            let Some(open) = self.open.get_mut(&sequence) else {
+                continue;
+            };
+            open.stage = match open.stage {
+                Stage::InFlight => Stage::Fresh,
+                Stage::RetryInFlight => Stage::Due,
+                Stage::Fresh | Stage::Retrying(_) | Stage::Due => continue,
+            };
+            ended.push(open.queued);
+            self.in_flight -= 1;
+            if let Some(queue) = self.by_device.get_mut(&open.queued.device) {
+                queue.in_flight -= 1;
+            }
         }
-        Some(queued)
+        self.deliveries -= usize::from(!ended.is_empty());
+        ended
     }
 
-    /// A delivery did not begin: its event waits for its turn again.
-    pub(super) fn put_back(&mut self, sequence: Sequence) {
-        if let Some(queued) = self.end_delivery(sequence) {
+    /// A delivery did not begin: its events wait for their turn again.
+    pub(super) fn put_back(&mut self, first: Sequence) {
+        for queued in self.end_delivery(first) {
             self.enqueue(queued.device);
         }
     }
@@ -312,6 +358,11 @@ impl DeviceQueues {
         self.in_flight
     }
 
+    /// How many deliveries are in flight.
+    pub(super) fn deliveries(&self) -> usize {
+        self.deliveries
+    }
+
     fn insert(&mut self, open: OpenEvent) {
         let QueuedEvent {
             sequence, device, ..
@@ -335,39 +386,139 @@ impl DeviceQueues {
         let Some(first) = self.first_of(device) else {
             return;
         };
-        let tried = self.by_device.get(&device).map_or(0, |queue| queue.tried);
-        match (first.stage, tried) {
-            (Stage::Fresh | Stage::Due, 0) => self.fresh.push_back(device),
-            (Stage::Fresh | Stage::Due, 1..) => self.retries.push_back(device),
-            (Stage::Retrying(due_at), _) => {
+        match first.stage {
+            Stage::Fresh | Stage::Due => {
+                let queue = self.by_device.get(&device);
+                let tried = queue.map_or(Tried::No, DeviceQueue::has_tried);
+                self.turns(tried).push_back(device);
+            }
+            Stage::Retrying(due_at) => {
                 let sequence = first.queued.sequence;
                 self.due.insert((due_at, sequence));
             }
-            (Stage::InFlight | Stage::RetryInFlight, _) => {}
+            Stage::InFlight | Stage::RetryInFlight => {}
         }
     }
 
-    /// Begins the delivery of the next event of a device, if it may be tried now, `has_tried` holds
-    /// for the number of failed tries, and no other event of the device is in flight.
-    fn begin_delivery(
-        &mut self,
-        device: DeviceKey,
-        has_tried: fn(usize) -> bool,
-    ) -> Option<QueuedEvent> {
-        let queue = self.by_device.get_mut(&device)?;
-        let first = *queue.order.first()?;
-        let open = self.open.get_mut(&first)?;
-        if queue.in_flight.is_some() || !has_tried(queue.tried) {
+    /// Begins a delivery of at most `max` events of devices that have a failed try, or have none.
+    /// One that failed is repeated with the events it had.
+    fn begin_delivery(&mut self, tried: Tried, max: usize) -> Vec<QueuedEvent> {
+        self.last_batch.0 += 1;
+        let number = self.last_batch;
+        let mut begun = Vec::new();
+        while begun.len() < max
+            && let Some(device) = self.turns(tried).pop_front()
+        {
+            if !self.may_begin(device, tried) {
+                continue;
+            }
+            if let Some(failed) = self.first_of(device).and_then(|open| open.batch) {
+                if begun.is_empty() {
+                    return self.begin_again(failed, max);
+                }
+                self.turns(tried).push_front(device);
+                break;
+            }
+            while begun.len() < max
+                && let Some(queued) = self.begin_event(device, number)
+            {
+                begun.push(queued);
+            }
+        }
+        self.note_begun(number, begun)
+    }
+
+    /// Repeats a delivery, without the events that others of their device have come before.
+    fn begin_again(&mut self, number: BatchNumber, max: usize) -> Vec<QueuedEvent> {
+        let mut begun = Vec::new();
+        for sequence in self.batches.remove(&number).unwrap_or_default() {
+            let Some(open) = self.open.get_mut(&sequence) else {
+                continue;
+            };
+            open.batch = None;
+            let device = open.queued.device;
+            if let Stage::Retrying(due_at) = open.stage {
+                open.stage = Stage::Due;
+                self.due.remove(&(due_at, sequence));
+            }
+            let next = match begun.len() < max {
+                true => self.begin_event(device, number),
+                false => None,
+            };
+            match next {
+                Some(queued) => begun.push(queued),
+                None => self.enqueue(device),
+            }
+        }
+        self.note_begun(number, begun)
+    }
+
+    fn note_begun(&mut self, number: BatchNumber, begun: Vec<QueuedEvent>) -> Vec<QueuedEvent> {
+        if !begun.is_empty() {
+            self.deliveries += 1;
+            let sequences = begun.iter().map(|queued| queued.sequence);
+            self.batches.insert(number, sequences.collect());
+        }
+        begun
+    }
+
+    /// Begins to deliver the next event of a device, if it may be delivered now and what is in
+    /// flight of the device is part of the same delivery.
+    fn begin_event(&mut self, device: DeviceKey, number: BatchNumber) -> Option<QueuedEvent> {
+        let queue = self.by_device.get(&device)?;
+        let first = self.open.get(queue.order.first()?)?;
+        if queue.in_flight > 0 && first.batch != Some(number) {
             return None;
         }
-        open.stage = match (open.stage, self.eligible) {
-            (Stage::Fresh, Eligible::All) => Stage::InFlight,
-            (Stage::Due, _) => Stage::RetryInFlight,
-            (Stage::Fresh, Eligible::RetriesOnly)
-            | (Stage::Retrying(_) | Stage::InFlight | Stage::RetryInFlight, _) => return None,
-        };
-        queue.in_flight = Some(first);
+        let next = *queue.order.iter().nth(queue.in_flight)?;
+        let open = self.open.get(&next).filter(|open| open.batch.is_none())?;
+        let stage = self.started(open.stage)?;
+        self.by_device.get_mut(&device)?.in_flight += 1;
         self.in_flight += 1;
+        let open = self.open.get_mut(&next)?;
+        open.stage = stage;
+        open.batch = Some(number);
         Some(open.queued)
+    }
+
+    /// The stage in flight of an event that may be delivered now.
+    fn started(&self, stage: Stage) -> Option<Stage> {
+        match (stage, self.eligible) {
+            (Stage::Fresh, Eligible::All) => Some(Stage::InFlight),
+            (Stage::Due, _) => Some(Stage::RetryInFlight),
+            (Stage::Fresh, Eligible::RetriesOnly)
+            | (Stage::Retrying(_) | Stage::InFlight | Stage::RetryInFlight, _) => None,
+        }
+    }
+
+    /// Whether a delivery may begin with the first event of a device.
+    fn may_begin(&self, device: DeviceKey, tried: Tried) -> bool {
+        let Some(queue) = self.by_device.get(&device) else {
+            return false;
+        };
+        let first = self.first_of(device).map(|open| open.stage);
+        queue.in_flight == 0
+            && queue.has_tried() == tried
+            && first.is_some_and(|stage| self.started(stage).is_some())
+    }
+
+    /// The devices whose turn it may be.
+    fn turns(&mut self, tried: Tried) -> &mut VecDeque<DeviceKey> {
+        match tried {
+            Tried::No => &mut self.fresh,
+            Tried::Yes => &mut self.retries,
+        }
+    }
+
+    fn leave_batch(&mut self, open: &OpenEvent) {
+        let Some(number) = open.batch else {
+            return;
+        };
+        if let Some(sequences) = self.batches.get_mut(&number) {
+            sequences.retain(|sequence| *sequence != open.queued.sequence);
+            if sequences.is_empty() {
+                self.batches.remove(&number);
+            }
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::delivery::backlog::{QueuedEvent, Sequence};
 use crate::ids::Partition;
 
 /// A task of a destination, begun once the changes of its step are durable.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ForwarderTask {
     /// Read the queued events of a partition.
     Read {
@@ -24,18 +24,19 @@ pub enum ForwarderTask {
         /// How many at most.
         max: u32,
     },
-    /// Deliver an event.
-    Deliver(QueuedEvent),
+    /// Deliver these events in one request, those of a device in order. There is one, unless the
+    /// destination has [`EventBatching`](crate::delivery::destination::EventBatching).
+    Deliver(Vec<QueuedEvent>),
 }
 
 /// The outcome of a delivery.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum DeliveryOutcome {
-    /// The destination accepted the event.
+    /// The destination accepted the events.
     Delivered,
-    /// The event is no longer stored and cannot be delivered.
+    /// The events are no longer stored and cannot be delivered.
     Gone,
-    /// The destination did not accept the event, as far as is known.
+    /// The destination did not accept the events, as far as is known.
     Failed(FailedDelivery),
 }
 
@@ -46,7 +47,7 @@ pub struct FailedDelivery {
     pub why: Box<str>,
     /// How long the destination asked not to be tried; 0 if it did not.
     pub pause_ms: i64,
-    /// The device of the event, as a log entry names it.
+    /// The device of the first event, as a log entry names it.
     pub about: Option<Box<AboutDevice>>,
 }
 

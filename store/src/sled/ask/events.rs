@@ -1,8 +1,10 @@
 //! What did a device report, and which values are known of it?
 
+use std::collections::BTreeMap;
+
 use engine::delivery::backlog::{QueuedEvent, Sequence};
 use engine::event::Event;
-use engine::ids::{CustomerId, DeviceKey};
+use engine::ids::{CustomerId, DeviceKey, Partition};
 use engine::limits::STRETCH_BYTES_MAX;
 use engine::query::listed::HistoryPage;
 use engine::query::{HistoryFilter, KnownValue};
@@ -83,26 +85,50 @@ fn read_of_device<T>(
     Ok(entry.as_ref().map(read).transpose()?)
 }
 
-/// An event, while it is stored: the history it is in may be removed already. One that cannot be
-/// read counts as none, so that it does not block the events behind it.
-pub(in crate::sled) fn event(
+/// These events, while they are stored: the history they are in may be removed already. One that
+/// cannot be read counts as none, so that it does not block the events behind it.
+pub(in crate::sled) fn events(
     db: &Db,
     customer: &CustomerId,
+    queued: &[QueuedEvent],
+) -> Result<Vec<Event>, Fault> {
+    // The last block that was read of each partition, which often has the next event, too.
+    let mut blocks: BTreeMap<Partition, Block<'static>> = BTreeMap::new();
+    let mut events = Vec::with_capacity(queued.len());
+    for queued in queued {
+        let partition = queued.partition();
+        let known = blocks
+            .get(&partition)
+            .map(|block| event_in(block, customer, queued));
+        if let Some(Ok(Some(event))) = known {
+            events.push(event);
+            continue;
+        }
+        let Some(value) = block_with(db, customer, partition, queued.sequence)? else {
+            continue;
+        };
+        let read = Block::read(&value).and_then(|block| {
+            events.extend(event_in(&block, customer, queued)?);
+            Ok(block.into_owned())
+        });
+        match read {
+            Ok(block) => drop(blocks.insert(partition, block)),
+            Err(damage) => {
+                tracing::error!(%damage, device = %queued.device, "an event cannot be read");
+            }
+        }
+    }
+    Ok(events)
+}
+
+fn event_in(
+    block: &Block<'_>,
+    customer: &CustomerId,
     queued: &QueuedEvent,
-) -> Result<Option<Event>, Fault> {
-    let Some(value) = block_with(db, customer, queued.partition(), queued.sequence)? else {
-        return Ok(None);
-    };
-    let read = || {
-        let block = Block::read(&value)?;
-        let entry = block.entry(queued.sequence)?;
-        let entry = entry.filter(|entry| entry.queued.event == queued.event);
-        entry.map(|entry| entry.event(customer)).transpose()
-    };
-    read().or_else(|damage: Unreadable| {
-        tracing::error!(%damage, device = %queued.device, "an event cannot be read");
-        Ok(None)
-    })
+) -> Result<Option<Event>, Unreadable> {
+    let entry = block.entry(queued.sequence)?;
+    let entry = entry.filter(|entry| entry.queued.event == queued.event);
+    entry.map(|entry| entry.event(customer)).transpose()
 }
 
 /// The last known values of a device, by path.

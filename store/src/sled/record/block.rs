@@ -185,6 +185,14 @@ impl<'a> Block<'a> {
         Ok(Self { head, events })
     }
 
+    /// The block, apart from what it was read from.
+    pub(crate) fn into_owned(self) -> Block<'static> {
+        Block {
+            head: self.head,
+            events: Cow::Owned(self.events.into_owned()),
+        }
+    }
+
     /// Its events, in the order of their numbers.
     pub(crate) fn entries(&self) -> impl Iterator<Item = Result<BlockEntry<'_>, Unreadable>> {
         let mut decoder = Decoder::new(&self.events);

@@ -1,8 +1,8 @@
 //! How is a destination stored?
 
 use engine::delivery::destination::{
-    Broker, ClientCertificate, Destination, EventTypes, Header, Plugin, SmsForwarder, Target,
-    Webhook,
+    Broker, ClientCertificate, Destination, EventBatching, EventTypes, Header, Plugin,
+    SmsForwarder, Target, Webhook,
 };
 use engine::ids::DestinationId;
 use engine::moment::Timestamp;
@@ -53,6 +53,8 @@ enum TargetV1<'a> {
         secret: Option<&'a [u8]>,
         #[n(3)]
         json: u8,
+        #[n(4)]
+        batching: Option<BatchingV1>,
     },
     #[n(1)]
     #[cbor(array)]
@@ -96,6 +98,15 @@ enum TargetV1<'a> {
         #[n(9)]
         json: u8,
     },
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct BatchingV1 {
+    #[n(0)]
+    events_max: u8,
+    #[n(1)]
+    wait_ms_max: u32,
 }
 
 #[derive(Decode, Encode)]
@@ -148,6 +159,10 @@ fn target_record(target: &Target) -> TargetV1<'_> {
             headers: webhook.headers.iter().map(header_record).collect(),
             secret: webhook.secret.as_ref().map(Sealed::as_bytes),
             json: code::of_json_payload(webhook.json),
+            batching: webhook.batching.map(|it| BatchingV1 {
+                events_max: it.events_max,
+                wait_ms_max: it.wait_ms_max,
+            }),
         },
         Target::Plugin(plugin) => TargetV1::Plugin {
             partner: &plugin.partner,
@@ -196,11 +211,16 @@ fn read_target(record: TargetV1<'_>) -> Result<Target, Unreadable> {
             headers,
             secret,
             json,
+            batching,
         } => Ok(Target::Webhook(Webhook {
             url: url.into(),
             headers: headers.into_iter().map(header).collect(),
             secret: secret.map(|secret| Sealed::from_bytes(secret.into())),
             json: code::json_payload(json)?,
+            batching: batching.map(|it| EventBatching {
+                events_max: it.events_max,
+                wait_ms_max: it.wait_ms_max,
+            }),
         })),
         TargetV1::Plugin {
             partner,
