@@ -7,6 +7,7 @@
 
 use std::time::{Duration, Instant};
 
+use engine::delivery::destination::EventBatching;
 use harness::load::figures::Figures;
 
 use crate::bare::{self, Bare, PARALLEL};
@@ -16,6 +17,12 @@ use crate::outage::start;
 use crate::service::CACHE_MIB;
 use crate::shelf::TempStore;
 use crate::webhook::destination;
+
+/// Requests of many events, as a webhook may ask for them.
+const BATCHING: EventBatching = EventBatching {
+    events_max: 100,
+    wait_ms_max: 20,
+};
 
 /// The default numbers of registered devices.
 pub(crate) const FLEETS: [u32; 2] = [1_000, 10_000];
@@ -38,7 +45,7 @@ pub(crate) async fn run(fleets: &[u32]) {
     println!("| devices | | per second | connections a round |");
     println!("|---|---|---|---|");
     for &devices in fleets {
-        let (service, bare) = measure(devices).await;
+        let (service, bare) = measure(devices, None).await;
         let figures = |of: fn(&Round) -> f64| -> Figures { service.iter().map(of).collect() };
         let client: Figures = bare.iter().map(|bare| bare.rate).collect();
         let connections = figures(|round| round.connections);
@@ -60,6 +67,15 @@ pub(crate) async fn run(fleets: &[u32]) {
         row("bare client", client, 0, opened.shown(0).to_string());
         row("ratio, while devices send", ratios.0, 2, String::new());
         row("ratio, first to last", ratios.1, 2, String::new());
+        let (batched, _) = measure(devices, Some(BATCHING)).await;
+        let batched: Figures = batched.iter().map(|round| round.whole).collect();
+        let most = BATCHING.events_max;
+        row(
+            &format!("events, {most} in a request"),
+            batched,
+            0,
+            String::new(),
+        );
     }
     println!();
 }
@@ -73,10 +89,12 @@ struct Round {
     connections: f64,
 }
 
-async fn measure(devices: u32) -> (Vec<Round>, Vec<Bare>) {
+async fn measure(devices: u32, batching: Option<EventBatching>) -> (Vec<Round>, Vec<Bare>) {
     let endpoint = Endpoint::start();
     let shelf = TempStore::with_devices(devices).await;
-    shelf.commit(destination(&shelf, endpoint.address)).await;
+    shelf
+        .commit(destination(&shelf, endpoint.address, batching))
+        .await;
     let directory = shelf.close();
     let mut service = start(directory.path(), CACHE_MIB);
     let mut senders = Senders::register(devices, service.coap(), ROUND).await;
@@ -91,14 +109,18 @@ async fn measure(devices: u32) -> (Vec<Round>, Vec<Bare>) {
 }
 
 async fn deliver(senders: &mut Senders, endpoint: &Endpoint) -> Round {
-    let (before, connections) = (endpoint.posts(), endpoint.connections());
+    let (before, connections) = (endpoint.events_posted(), endpoint.connections());
     let begun_at = Instant::now();
     let tally = senders.send().await;
-    let meanwhile = endpoint.posts() - before;
+    let meanwhile = endpoint.events_posted() - before;
     let sent_in = begun_at.elapsed();
     await_posts(endpoint, before + tally.answered).await;
     let took = begun_at.elapsed();
-    assert_eq!(endpoint.posts() - before, tally.answered, "each comes once");
+    assert_eq!(
+        endpoint.events_posted() - before,
+        tally.answered,
+        "each comes once"
+    );
     let after = tally.answered.saturating_sub(meanwhile) as f64;
     Round {
         sends: tally.in_time as f64 / ROUND.as_secs_f64(),
@@ -111,12 +133,12 @@ async fn deliver(senders: &mut Senders, endpoint: &Endpoint) -> Round {
 
 /// Waits until the endpoint received this many posts.
 async fn await_posts(endpoint: &Endpoint, posts: u64) {
-    let (mut last, mut moved_at) = (endpoint.posts(), Instant::now());
+    let (mut last, mut moved_at) = (endpoint.events_posted(), Instant::now());
     let mut looks = tokio::time::interval(LOOK);
-    while endpoint.posts() < posts {
+    while endpoint.events_posted() < posts {
         looks.tick().await;
-        if endpoint.posts() > last {
-            (last, moved_at) = (endpoint.posts(), Instant::now());
+        if endpoint.events_posted() > last {
+            (last, moved_at) = (endpoint.events_posted(), Instant::now());
         }
         assert!(
             moved_at.elapsed() < PATIENCE,

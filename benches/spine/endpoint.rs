@@ -13,6 +13,9 @@ use tokio::task::{LocalSet, spawn_local};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 
+/// What each event has once.
+const VERSION: &[u8] = b"\"version\":";
+
 /// An endpoint, which ends with the process.
 pub(crate) struct Endpoint {
     /// Its address.
@@ -24,6 +27,7 @@ pub(crate) struct Endpoint {
 struct ReceivedPosts {
     is_away: AtomicBool,
     posts: AtomicU64,
+    events: AtomicU64,
     connections: AtomicU64,
     log: Mutex<PostLog>,
 }
@@ -56,6 +60,11 @@ impl Endpoint {
     /// The number of posts received.
     pub(crate) fn posts(&self) -> u64 {
         self.received.posts.load(Ordering::Relaxed)
+    }
+
+    /// The number of events in all posts.
+    pub(crate) fn events_posted(&self) -> u64 {
+        self.received.events.load(Ordering::Relaxed)
     }
 
     /// The number of connections opened.
@@ -97,7 +106,14 @@ impl ReceivedPosts {
         log.last.clear();
         log.last.extend_from_slice(body);
         self.posts.fetch_add(1, Ordering::Relaxed);
+        let events = occurrences(body, VERSION).max(1);
+        self.events.fetch_add(events, Ordering::Relaxed);
     }
+}
+
+/// How often a body has some bytes.
+fn occurrences(body: &[u8], bytes: &[u8]) -> u64 {
+    body.windows(bytes.len()).filter(|it| *it == bytes).count() as u64
 }
 
 async fn listen(listener: std::net::TcpListener, received: Arc<ReceivedPosts>) {

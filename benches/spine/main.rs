@@ -2,10 +2,10 @@
 //!
 //! `cargo bench --bench spine -- [creates|deliveries [DEVICES,..]|flood [OPTION VALUE]..|log
 //! [ENTRIES,..]|outage [EVENTS,..]|peers [OPTION VALUE]..|requests [EXISTING,..]|scale [OPTION
-//! VALUE]..|sends [DEVICES,..]|updates [DEVICES,..]]` prints tables and ratios; the default is
-//! `creates` and `updates`. Everything runs in this process, except the service of `deliveries`,
-//! `flood`, `outage`, `peers` and `scale`; each figure except those of `scale` stands beside its
-//! yardstick, measured in the same run in turns.
+//! VALUE]..|sends [DEVICES,..]|soak [OPTION VALUE]..|updates [DEVICES,..]]` prints tables and
+//! ratios; the default is `creates` and `updates`. Everything runs in this process, except the
+//! service of `deliveries`, `flood`, `outage`, `peers`, `scale` and `soak`; each figure except
+//! those of `scale` and `soak` stands beside its yardstick, measured in the same run in turns.
 
 #[path = "../fleet.rs"]
 mod fleet;
@@ -46,6 +46,7 @@ mod scale;
 mod sends;
 mod service;
 mod shelf;
+mod soak;
 mod thread;
 mod unwritten;
 mod updates;
@@ -77,6 +78,10 @@ fn main() -> ExitCode {
         }
         ["scale", options @ ..] => {
             scale::run(options);
+            return ExitCode::SUCCESS;
+        }
+        ["soak", options @ ..] => {
+            soak::run(options);
             return ExitCode::SUCCESS;
         }
         [] => (None, None),
@@ -117,7 +122,8 @@ fn wrong_usage() -> ExitCode {
         "usage: cargo bench --bench spine -- \
          [creates|deliveries [DEVICES,..]|flood [OPTION VALUE]..|log [ENTRIES,..]|\
          outage [EVENTS,..]|peers [OPTION VALUE]..|requests [EXISTING,..]|\
-         scale [OPTION VALUE]..|sends [DEVICES,..]|updates [DEVICES,..]]"
+         scale [OPTION VALUE]..|sends [DEVICES,..]|soak [OPTION VALUE]..|\
+         updates [DEVICES,..]]"
     );
     ExitCode::from(2)
 }

@@ -53,7 +53,9 @@ async fn measure(events: u32) {
     let endpoint = Endpoint::start();
     let shelf = TempStore::with_devices(DEVICES).await;
     let event_batches = EventBatches::at(shelf.clock.now());
-    shelf.commit(destination(&shelf, endpoint.address)).await;
+    shelf
+        .commit(destination(&shelf, endpoint.address, None))
+        .await;
     let filling_at = Instant::now();
     fill(&shelf, event_batches, events).await;
     let filled_in = filling_at.elapsed();

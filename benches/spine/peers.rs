@@ -137,12 +137,8 @@ impl Peer {
         let runtime = Builder::new_current_thread().enable_all().build();
         let token = runtime.expect("a runtime can be had").block_on(async {
             service.ready().await;
-            let mut api = service.api(ClientCredentials::Bearer(OPERATOR.to_owned()));
-            let made = api.ensure_customer("peers", "Peers").await;
-            made.expect("the operator may make a customer");
-            let key = api.create_key("peers", "bench").await;
-            let key = key.expect("the operator may make an API client");
-            let token = api.authorize(&key).await.expect("the key is valid").token;
+            let token = service.token_of("peers").await;
+            let api = service.api(ClientCredentials::Bearer(token.clone()));
             let pattern = "{:019}".parse().expect("a pattern");
             let network = "127.64.0.0/10".parse().expect("a network");
             let lines = import_lines(&pattern, network, 0..options.devices);

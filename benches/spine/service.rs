@@ -2,7 +2,8 @@
 //! directory, watched, and stopped.
 
 use std::cell::Cell;
-use std::net::{SocketAddr, TcpListener};
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -50,9 +51,18 @@ impl Service {
         cache_mib: u32,
         settings: &[(&str, &str)],
     ) -> Self {
-        // A start is timed by responses of the API, so its port must be known before.
-        let http = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-        let http = http.expect("a port is free");
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Self::start_at(program, data, cache_mib, settings, (free_port(), any))
+    }
+
+    /// Starts a program with these addresses for its API and for CoAP devices.
+    pub(crate) fn start_at(
+        program: &Path,
+        data: &Path,
+        cache_mib: u32,
+        settings: &[(&str, &str)],
+        (http, coap): (SocketAddr, SocketAddr),
+    ) -> Self {
         let mut command = Command::new(program);
         let names = std::env::vars_os().map(|(name, _)| name);
         for name in names.filter(|name| name.to_string_lossy().starts_with("SIGNALBOX_")) {
@@ -60,7 +70,7 @@ impl Service {
         }
         command.arg("serve").arg("--data-dir").arg(data);
         command.args(["--http", &http.to_string()]);
-        command.args(["--coap", "127.0.0.1:0", "--coaps", "127.0.0.1:0"]);
+        command.args(["--coap", &coap.to_string(), "--coaps", "127.0.0.1:0"]);
         command.args(["--udp", "127.0.0.1:0", "--log-format", "json"]);
         command.args(["--store-cache-mib", &cache_mib.to_string()]);
         command.env("SIGNALBOX_OPERATOR_TOKEN", OPERATOR);
@@ -80,6 +90,17 @@ impl Service {
     pub(crate) fn api(&self, credentials: ClientCredentials) -> RestClient {
         let base = format!("http://{}", self.http);
         RestClient::new(&base, credentials).expect("HTTP can be set up")
+    }
+
+    /// A token of a new customer.
+    pub(crate) async fn token_of(&self, customer: &str) -> String {
+        let mut api = self.api(ClientCredentials::Bearer(OPERATOR.to_owned()));
+        let made = api.ensure_customer(customer, customer).await;
+        made.expect("the operator may make a customer");
+        let key = api.create_key(customer, "bench").await;
+        let key = key.expect("the operator may make an API client");
+        let token = api.authorize(&key).await;
+        token.expect("the key is valid").token
     }
 
     /// Waits until its API is ready; returns the seconds since its start.
@@ -138,6 +159,25 @@ impl Service {
         self.program.finish();
         asked_at.elapsed().as_secs_f64()
     }
+}
+
+/// An address for an API. A start is timed by responses of the API, so its port must be known
+/// before.
+pub(crate) fn free_port() -> SocketAddr {
+    let http = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+    http.expect("a port is free")
+}
+
+/// The bytes of the files of a directory and of those in it. A file that the service removes
+/// meanwhile does not count.
+pub(crate) fn bytes_of(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let bytes = entries.map(|entry| match entry.metadata() {
+        Ok(about) if about.is_dir() => bytes_of(&entry.path()),
+        Ok(about) => about.len(),
+        Err(_) => 0,
+    });
+    bytes.sum()
 }
 
 /// The number of restored devices that an arbiter logs when it has restored all of its own.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use engine::change::{Batch, Change};
 use engine::delivery::destination::{
-    Destination, DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
+    Destination, DestinationState, EventBatching, EventTypes, JsonPayload, Replay, Target, Webhook,
 };
 use engine::ids::DestinationId;
 
@@ -12,7 +12,11 @@ use crate::fleet;
 use crate::shelf::TempStore;
 
 /// Creates the customer of the fleet, with a destination at this address.
-pub(crate) fn destination(shelf: &TempStore, at: SocketAddr) -> Batch {
+pub(crate) fn destination(
+    shelf: &TempStore,
+    at: SocketAddr,
+    batching: Option<EventBatching>,
+) -> Batch {
     let now = shelf.clock.now();
     let destination = Destination {
         id: DestinationId::from_bytes([7; 16]),
@@ -23,6 +27,7 @@ pub(crate) fn destination(shelf: &TempStore, at: SocketAddr) -> Batch {
             headers: Box::default(),
             secret: None,
             json: JsonPayload::AsText,
+            batching,
         }),
         event_types: EventTypes::usual(),
         state: DestinationState::RolledOut,

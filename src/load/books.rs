@@ -52,10 +52,11 @@ impl Books {
     ) -> Result<Self, Box<dyn Error>> {
         let open = |address: SocketAddr| -> Result<_, Box<dyn Error>> {
             let pattern = options.endpoint_pattern.clone();
-            let mut endpoint = SendEndpoint::listen(address, pattern, sends)
-                .map_err(|error| format!("--webhook {address}: {error}"))?;
+            let mut endpoint =
+                SendEndpoint::listen(address, pattern, sends, options.webhook_refuse)
+                    .map_err(|error| format!("--webhook {address}: {error}"))?;
             api.runtime
-                .block_on(endpoint.create(&api.caller))
+                .block_on(endpoint.create(&api.caller, options.webhook_batch))
                 .map_err(|error| format!("the webhook cannot be created: {error}"))?;
             Ok(endpoint)
         };

@@ -157,6 +157,19 @@ pub struct LoadOptions {
     #[arg(long, value_name = "IP:PORT", requires = "api")]
     #[arg(num_args = 0..=1, default_missing_value = "127.0.0.1:0")]
     pub webhook: Option<SocketAddr>,
+    /// Percentage of the webhook's requests to refuse with 503
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        requires = "webhook",
+        default_value_t = 0
+    )]
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=90))]
+    pub webhook_refuse: u8,
+    /// Maximum number of events in a request to the webhook [default: events are not batched]
+    #[arg(long, value_name = "NUMBER", requires = "webhook")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub webhook_batch: Option<u8>,
     /// Mode of the action requests [default: now; with --sleep when-active]
     #[arg(long, value_enum)]
     pub request_mode: Option<RequestMode>,

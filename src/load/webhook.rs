@@ -10,6 +10,7 @@ use actix_web::{App, HttpResponse, HttpServer, web};
 use harness::load::addressing::EndpointPattern;
 use harness::load::behaviour::SendValues;
 use harness::load::tally::NumberedSend;
+use harness::rng::Rng;
 use serde_json::{Value, json};
 
 use super::api::{LoadCaller, SENT};
@@ -29,6 +30,10 @@ pub(super) struct SendEndpoint {
 struct ReceivedSends {
     pattern: EndpointPattern,
     sends: SendValues,
+    /// The percentage of requests that are refused.
+    refuse: u8,
+    /// Decides which.
+    rng: Mutex<Rng>,
     log: Mutex<WebhookLog>,
 }
 
@@ -45,12 +50,15 @@ impl SendEndpoint {
         address: SocketAddr,
         pattern: EndpointPattern,
         sends: SendValues,
+        refuse: u8,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
         let received = Arc::new(ReceivedSends {
             pattern,
             sends,
+            refuse,
+            rng: Mutex::new(Rng::from_seed(sends.label.into())),
             log: Mutex::default(),
         });
         let data = web::Data::from(Arc::clone(&received));
@@ -76,13 +84,20 @@ impl SendEndpoint {
         })
     }
 
-    /// Creates the webhook.
-    pub(super) async fn create(&mut self, caller: &LoadCaller) -> Result<(), CallError> {
-        let body = json!({
+    /// Creates the webhook, which gets at most so many events in a request.
+    pub(super) async fn create(
+        &mut self,
+        caller: &LoadCaller,
+        batch: Option<u8>,
+    ) -> Result<(), CallError> {
+        let mut body = json!({
             "name": "signalbox load",
             "url": format!("http://{}/", self.address),
             "eventTypes": [{ "type": "TELEMETRY_DATA" }],
         });
+        if let Some(events_max) = batch {
+            body["batch"] = json!({ "maxEvents": events_max });
+        }
         let created = caller.client.post(WEBHOOKS, &body).await?.text("/id")?;
         self.id = Some(created);
         Ok(())
@@ -113,6 +128,11 @@ impl SendEndpoint {
 }
 
 impl ReceivedSends {
+    fn refuses(&self) -> bool {
+        let mut rng = self.rng.lock().unwrap_or_else(PoisonError::into_inner);
+        rng.below(100) < self.refuse.into()
+    }
+
     fn take(&self, event: &Value) {
         let Some(id) = event["id"].as_str() else {
             return;
@@ -140,9 +160,15 @@ impl ReceivedSends {
 }
 
 async fn receive(body: web::Bytes, received: web::Data<ReceivedSends>) -> HttpResponse {
-    match serde_json::from_slice(&body) {
-        Ok(event) => {
-            received.take(&event);
+    if received.refuses() {
+        return HttpResponse::ServiceUnavailable().finish();
+    }
+    match serde_json::from_slice::<Value>(&body) {
+        Ok(body) => {
+            match body["events"].as_array() {
+                Some(events) => events.iter().for_each(|event| received.take(event)),
+                None => received.take(&body),
+            }
             HttpResponse::NoContent().finish()
         }
         Err(_) => HttpResponse::BadRequest().finish(),
@@ -164,6 +190,8 @@ mod tests {
         let received = ReceivedSends {
             pattern: "meter-{:03}".parse().unwrap(),
             sends,
+            refuse: 0,
+            rng: Mutex::new(Rng::from_seed(7)),
             log: Mutex::default(),
         };
         let event = |id: &str, device: &str, value: f64| {

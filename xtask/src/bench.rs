@@ -8,6 +8,7 @@ const USAGE: &str = "\
 cargo xtask bench flood [OPTION VALUE]..   updates of a fleet while the service is flooded
 cargo xtask bench peers [OPTION VALUE]..   the service and Leshan's server under the same load
 cargo xtask bench scale [OPTION VALUE]..   fleets up to a million
+cargo xtask bench soak [OPTION VALUE]..    a mixed load with kills, and its books
 cargo xtask bench MEASUREMENT [NUMBERS]    as `cargo bench --bench spine -- MEASUREMENT [NUMBERS]`
 ";
 

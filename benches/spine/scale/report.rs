@@ -30,10 +30,28 @@ const fn aim(row: Row, goal: &'static str) -> Row {
 pub(crate) const ERRORS: &str = "errors";
 
 /// The figures of a fleet, in the order of the table.
-const ROWS: [Row; 20] = [
+const ROWS: [Row; 29] = [
     row("importS", "import of all, s", 1),
+    row(
+        "importProcessorUs",
+        "processor time per imported device, µs",
+        1,
+    ),
     row("registerS", "registration of all, s", 1),
     row("registrationsPerS", "registrations/s", 0),
+    row(
+        "registrationProcessorUs",
+        "processor time per first registration, µs",
+        1,
+    ),
+    aim(
+        row(
+            "registeredDiskBytes",
+            "disk per registered device, bytes",
+            0,
+        ),
+        "≤ 1,500",
+    ),
     row("registeredMib", "memory after registration, MiB", 0),
     row("updatesPerS", "updates/s", 0),
     row(
@@ -43,17 +61,35 @@ const ROWS: [Row; 20] = [
     ),
     row("updateP50Ms", "update p50, ms", 2),
     row("updateP99Ms", "update p99, ms", 2),
+    aim(row("sendsPerS", "durable Sends/s", 0), "≥ 30,000"),
+    aim(
+        row("sendProcessorUs", "processor time per Send, µs", 1),
+        "≤ 35",
+    ),
+    row("sendP99Ms", "Send p99, ms", 2),
+    aim(row("sendDiskBytes", "disk per Send, bytes", 0), "≤ 200"),
     row("actionsPerS", "actions end to end/s", 0),
+    aim(
+        row("actionProcessorUs", "processor time per action, µs", 0),
+        "≤ 200",
+    ),
     row("actionP50Ms", "action p50, ms", 1),
     row("actionP99Ms", "action p99, ms", 1),
     row("actionP999Ms", "action p99.9, ms", 1),
     aim(row("idlePercent", "idle, % of a core", 2), "< 2"),
+    aim(
+        row("killedReadyS", "kill -9 under load, start to ready, s", 2),
+        "≤ 2",
+    ),
+    aim(
+        row("killedRestoredS", "kill -9 under load, all restored, s", 1),
+        "≤ 10",
+    ),
     row("stopS", "stop, s", 2),
     row("readyS", "start to ready, s", 2),
     aim(row("restoredS", "start to all restored, s", 1), "≤ 15"),
     row("restoredMib", "memory after a restart, MiB", 0),
     aim(row("deviceBytes", "memory per device, bytes", 0), "≤ 2,048"),
-    row("deviceDiskBytes", "disk per device, bytes", 0),
     aim(row(ERRORS, "requests that came to nothing", 0), "0"),
 ];
 

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!  on a new store, each time:  import, registration
-//!  on the last of these:       updates, actions, idleness, restarts with either cache
+//!  on the last of these:       updates, idleness, Sends, actions, kill -9, restarts with either
+//!                              cache
 //!  on an empty store:          starts with the least cache
 //! ```
 
-use std::fs;
 use std::future::pending;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use super::Options;
 use super::report::{ERRORS, Fleet};
 use crate::load;
-use crate::service::{CACHE_MIB, CACHE_MIB_MIN, OPERATOR, Service};
+use crate::service::{CACHE_MIB, CACHE_MIB_MIN, OPERATOR, Service, bytes_of};
 
 /// How long a service is left alone before its memory or idle time is measured.
 const SETTLED_AFTER: Duration = Duration::from_secs(3);
@@ -38,6 +38,26 @@ pub(crate) struct ScaleRounds<'a> {
     begun_at: Instant,
     runtime: Runtime,
     fleet: Fleet,
+}
+
+/// What a load did in a round.
+struct LoadRound {
+    report: Value,
+    /// The processor time of the service meanwhile, in seconds.
+    processor_s: f64,
+    /// By how much its data directory grew.
+    disk_bytes: f64,
+}
+
+impl LoadRound {
+    fn answered(&self) -> f64 {
+        let answered = self.report.pointer("/measurement/answered");
+        answered.and_then(Value::as_f64).expect("a number")
+    }
+
+    fn processor_us(&self) -> f64 {
+        self.processor_s * 1e6 / self.answered()
+    }
 }
 
 /// A service with the whole fleet.
@@ -66,12 +86,11 @@ impl<'a> ScaleRounds<'a> {
             stand = rounds.set_up(round);
         }
         rounds.updates(&mut stand);
-        rounds.actions(&mut stand);
         rounds.repeat("idleness", |rounds| rounds.idleness(&stand.service));
+        rounds.sends(&mut stand);
+        rounds.actions(&mut stand);
         let FleetService { service, data, .. } = stand;
-        service.stop();
-        let bytes = bytes_of(data.path()) as f64;
-        rounds.note("deviceDiskBytes", bytes / f64::from(devices));
+        rounds.killed(service, data.path());
         rounds.repeat("restart", |rounds| rounds.restart(data.path()));
         rounds.repeat("memory", |rounds| rounds.memory(data.path()));
         rounds.fleet
@@ -102,12 +121,18 @@ impl<'a> ScaleRounds<'a> {
             (ERRORS, "/errorCount"),
         ];
         let server = stand.service.coap();
+        let devices = f64::from(self.fleet.devices);
+        let before_s = stand.service.processor_s();
         let mut load = load::begin(server, self.fleet.devices, "register", &[]);
         let report = load.measure().expect("a registration is measured");
         drop(load);
+        let spent_s = stand.service.processor_s() - before_s;
+        self.note("registrationProcessorUs", spent_s * 1e6 / devices);
         self.note_each(&report.json(), &figures);
         self.leave_alone(SETTLED_AFTER);
         self.note("registeredMib", stand.service.resident_mib());
+        let bytes = bytes_of(stand.data.path()) as f64;
+        self.note("registeredDiskBytes", bytes / devices);
         stand
     }
 
@@ -119,14 +144,16 @@ impl<'a> ScaleRounds<'a> {
         let network = "127.64.0.0/10".parse().expect("a network");
         let lines = import_lines(&pattern, network, 0..devices);
         self.authorize(stand);
-        let begun_at = Instant::now();
+        let (begun_at, before_s) = (Instant::now(), stand.service.processor_s());
         let answer = self
             .runtime
             .block_on(stand.api.import(lines, IMPORT_TIMEOUT));
         let took_s = begun_at.elapsed().as_secs_f64();
         let created = answer.and_then(|answer| answer.number("/created"));
         assert_eq!(created.expect("all are imported"), u64::from(devices));
+        let spent_s = stand.service.processor_s() - before_s;
         self.note("importS", took_s);
+        self.note("importProcessorUs", spent_s * 1e6 / f64::from(devices));
     }
 
     fn updates(&mut self, stand: &mut FleetService) {
@@ -136,11 +163,22 @@ impl<'a> ScaleRounds<'a> {
             ("updateP99Ms", "/measurement/latencyMs/p99"),
             (ERRORS, "/errorCount"),
         ];
-        for (report, processor_s) in self.apply("update", stand, &[]) {
-            let answered = report.pointer("/measurement/answered");
-            let answered = answered.and_then(Value::as_f64).expect("a number");
-            self.note("updateProcessorUs", processor_s * 1e6 / answered);
-            self.note_each(&report, &figures);
+        for round in self.apply("update", stand, &[]) {
+            self.note("updateProcessorUs", round.processor_us());
+            self.note_each(&round.report, &figures);
+        }
+    }
+
+    fn sends(&mut self, stand: &mut FleetService) {
+        let figures = [
+            ("sendsPerS", "/measurement/ratePerSecond"),
+            ("sendP99Ms", "/measurement/latencyMs/p99"),
+            (ERRORS, "/errorCount"),
+        ];
+        for round in self.apply("send", stand, &[]) {
+            self.note("sendProcessorUs", round.processor_us());
+            self.note("sendDiskBytes", round.disk_bytes / round.answered());
+            self.note_each(&round.report, &figures);
         }
     }
 
@@ -154,19 +192,19 @@ impl<'a> ScaleRounds<'a> {
         ];
         let token = self.authorize(stand);
         let api = format!("http://{}", stand.service.http);
-        for (report, _) in self.apply("actions", stand, &["--api", &api, "--token", &token]) {
-            self.note_each(&report, &figures);
+        for round in self.apply("actions", stand, &["--api", &api, "--token", &token]) {
+            self.note("actionProcessorUs", round.processor_us());
+            self.note_each(&round.report, &figures);
         }
     }
 
-    /// Applies a load for some rounds; returns the report of each, and the processor time of the
-    /// service meanwhile, in seconds.
+    /// Applies a load for some rounds.
     fn apply(
         &mut self,
         scenario: &str,
         stand: &mut FleetService,
         words: &[&str],
-    ) -> Vec<(Value, f64)> {
+    ) -> Vec<LoadRound> {
         let of = self.options.rounds;
         self.log_round(&format!("{scenario}, the fleet registers"), 0, of);
         let time = format!("{}ms", self.options.measured_for().as_millis());
@@ -175,10 +213,15 @@ impl<'a> ScaleRounds<'a> {
         let mut load = load::begin(server, self.fleet.devices, scenario, &words);
         let round = |round| {
             let before_s = stand.service.processor_s();
+            let before_bytes = bytes_of(stand.data.path()) as f64;
             let report = load.measure().expect("the load can be applied");
-            let spent_s = stand.service.processor_s() - before_s;
+            let round_of = LoadRound {
+                report: report.json(),
+                processor_s: stand.service.processor_s() - before_s,
+                disk_bytes: bytes_of(stand.data.path()) as f64 - before_bytes,
+            };
             self.log_round(&format!("{scenario}, ended"), round, of);
-            (report.json(), spent_s)
+            round_of
         };
         (1..=of).map(round).collect()
     }
@@ -190,6 +233,16 @@ impl<'a> ScaleRounds<'a> {
         let spent_s = service.processor_s() - before_s;
         let percent = spent_s / begun_at.elapsed().as_secs_f64() * 100.0;
         self.note("idlePercent", percent);
+    }
+
+    /// Kills the service, which was under load until now, and starts it again.
+    fn killed(&mut self, service: Service, data: &Path) {
+        drop(service);
+        let (mut service, ready_s) = self.start(data, CACHE_MIB);
+        self.note("killedReadyS", ready_s);
+        let restored_s = service.restored(self.fleet.devices);
+        self.note("killedRestoredS", restored_s);
+        service.stop();
     }
 
     fn restart(&mut self, data: &Path) {
@@ -272,17 +325,4 @@ impl<'a> ScaleRounds<'a> {
 fn directory() -> TempDir {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"));
     directory.expect("the build's directory takes another")
-}
-
-fn bytes_of(folder: &Path) -> u64 {
-    let entries = fs::read_dir(folder).expect("a store is a directory");
-    let bytes = entries.map(|entry| {
-        let entry = entry.expect("nobody changes the store");
-        let about = entry.metadata().expect("nobody changes the store");
-        match about.is_dir() {
-            true => bytes_of(&entry.path()),
-            false => about.len(),
-        }
-    });
-    bytes.sum()
 }
