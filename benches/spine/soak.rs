@@ -1,6 +1,6 @@
 //! Does the service keep its promises for as long as it runs? A mixed load with loss, a webhook
-//! that refuses half of its requests, and `kill -9` at intervals; at the end the load compares its
-//! books with the history and the webhook.
+//! that refuses requests half of the time, and `kill -9` at intervals; at the end the load compares
+//! its books with the history and the webhook.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -16,9 +16,8 @@ use crate::service::{CACHE_MIB, PROGRAM, Service, bytes_of, free_port};
 /// How often memory and disk are looked at.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// So many tries that no event uses them up.
-const RETRY_MS: &str = "100,200,400,800,1600,3200,6400,6400,6400,6400,6400,6400,6400,6400,6400,\
-                        6400,6400,6400,6400,6400,6400,6400,6400,6400,6400,6400,6400,6400,6400";
+/// So many tries that no event uses them up before the webhook accepts requests again.
+const RETRY_MS: &str = "100,200,400,800,1600,3200,5000,5000,5000,5000,5000,5000";
 
 /// Runs a mixed load against a service that is killed at intervals
 #[derive(Parser)]
@@ -39,7 +38,7 @@ struct Options {
     /// Percentage of datagrams to drop, in each direction
     #[arg(long, default_value_t = 5, value_parser = value_parser!(u8).range(0..=90))]
     loss: u8,
-    /// Percentage of the webhook's requests to refuse
+    /// Percentage of the time in which the webhook refuses requests
     #[arg(long, default_value_t = 50, value_parser = value_parser!(u8).range(0..=90))]
     refuse: u8,
     /// Program to measure instead of the one of this tree

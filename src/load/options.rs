@@ -157,7 +157,7 @@ pub struct LoadOptions {
     #[arg(long, value_name = "IP:PORT", requires = "api")]
     #[arg(num_args = 0..=1, default_missing_value = "127.0.0.1:0")]
     pub webhook: Option<SocketAddr>,
-    /// Percentage of the webhook's requests to refuse with 503
+    /// Percentage of the time, ten seconds of each twenty for 50, in which the webhook answers 503
     #[arg(
         long,
         value_name = "PERCENT",

@@ -5,12 +5,12 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use actix_web::{App, HttpResponse, HttpServer, web};
 use harness::load::addressing::EndpointPattern;
 use harness::load::behaviour::SendValues;
 use harness::load::tally::NumberedSend;
-use harness::rng::Rng;
 use serde_json::{Value, json};
 
 use super::api::{LoadCaller, SENT};
@@ -18,6 +18,9 @@ use crate::rest_client::{CallError, WEBHOOKS};
 
 /// The largest body that is read: an event of a load is far smaller.
 const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// Requests are refused in the first part of each such time.
+const REFUSAL_PERIOD: Duration = Duration::from_secs(20);
 
 /// An endpoint, which ends with the process, and the webhook of a customer that leads to it.
 pub(super) struct SendEndpoint {
@@ -30,10 +33,9 @@ pub(super) struct SendEndpoint {
 struct ReceivedSends {
     pattern: EndpointPattern,
     sends: SendValues,
-    /// The percentage of requests that are refused.
+    /// The percentage of the time in which requests are refused.
     refuse: u8,
-    /// Decides which.
-    rng: Mutex<Rng>,
+    since: Instant,
     log: Mutex<WebhookLog>,
 }
 
@@ -58,7 +60,7 @@ impl SendEndpoint {
             pattern,
             sends,
             refuse,
-            rng: Mutex::new(Rng::from_seed(sends.label.into())),
+            since: Instant::now(),
             log: Mutex::default(),
         });
         let data = web::Data::from(Arc::clone(&received));
@@ -129,8 +131,8 @@ impl SendEndpoint {
 
 impl ReceivedSends {
     fn refuses(&self) -> bool {
-        let mut rng = self.rng.lock().unwrap_or_else(PoisonError::into_inner);
-        rng.below(100) < self.refuse.into()
+        let since = self.since.elapsed().as_millis() % REFUSAL_PERIOD.as_millis();
+        since * 100 < u128::from(self.refuse) * REFUSAL_PERIOD.as_millis()
     }
 
     fn take(&self, event: &Value) {
@@ -191,7 +193,7 @@ mod tests {
             pattern: "meter-{:03}".parse().unwrap(),
             sends,
             refuse: 0,
-            rng: Mutex::new(Rng::from_seed(7)),
+            since: Instant::now(),
             log: Mutex::default(),
         };
         let event = |id: &str, device: &str, value: f64| {
