@@ -3,6 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use engine::credentials::DeviceCredentials;
 use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid};
 use engine::moment::Timestamp;
 use engine::profile::Profile;
@@ -34,7 +35,7 @@ pub(crate) fn profile(number: u32) -> Profile {
         ip: Some(IpAddr::V4(address(number))),
         endpoint: Endpoint::parse(&name).expect("letters, digits and colons are an id"),
         name: None,
-        psk: None,
+        credentials: DeviceCredentials::default(),
         created_at: Timestamp::from_ms(1_795_219_200_000),
         tags: Tags::default(),
     }

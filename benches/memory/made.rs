@@ -83,6 +83,10 @@ impl DeviceReads for SyntheticStore {
         unknown()
     }
 
+    fn profile_by_name(&self, _: UniqueName) -> ReadAnswer<Option<Profile>> {
+        unknown()
+    }
+
     fn device_at(&self, _: [u8; 8]) -> ReadAnswer<Option<DeviceKey>> {
         unknown()
     }

@@ -8,6 +8,7 @@ use std::net::IpAddr;
 
 use crate::action::{Action, ActionState, NewAction, Protocol, Status};
 use crate::admin_log::entry::Entry;
+use crate::credentials::{Credential, RawPublicKey};
 use crate::customer::{AccessToken, ApiClient, Customer};
 use crate::definition::{Definition, DefinitionId};
 use crate::delivery::backlog::ProgressUpdate;
@@ -139,6 +140,8 @@ pub enum UniqueName {
     Endpoint(Endpoint),
     /// A device's PSK identity.
     PskIdentity(Box<str>),
+    /// A device's raw public key.
+    PublicKey(RawPublicKey),
     /// The address of devices of one customer: taken if a device of another customer has it,
     /// however many of this customer's have it.
     Address {
@@ -152,18 +155,30 @@ pub enum UniqueName {
 impl UniqueName {
     /// Every unique name of a device.
     pub fn all_of(profile: &Profile) -> Vec<Self> {
-        let identity = match &profile.psk {
-            Some(psk) => psk.identity.clone(),
-            None => profile.endpoint.as_str().into(),
-        };
         let mut names = vec![
             Self::Device(profile.key()),
             Self::Iccid(profile.iccid.clone()),
             Self::Endpoint(profile.endpoint.clone()),
-            Self::PskIdentity(identity),
         ];
+        names.extend(Self::of_keys(profile));
         names.extend(profile.imsi.clone().map(Self::Imsi));
         names.extend(profile.msisdn.clone().map(Self::Msisdn));
+        names
+    }
+
+    /// The unique names that the keys of a device take, each once: a previous key may have the PSK
+    /// identity of the current one.
+    fn of_keys(profile: &Profile) -> Vec<Self> {
+        let credentials = &profile.credentials;
+        let mut names = vec![Self::PskIdentity(profile.psk_identity().into())];
+        let previous = credentials.psk.as_ref().and_then(|it| it.previous.as_ref());
+        let identity = previous.map(|psk| Self::PskIdentity(psk.identity.clone()));
+        names.extend(identity.filter(|it| !names.contains(it)));
+        let keys = credentials
+            .public_key
+            .iter()
+            .flat_map(Credential::valid_keys);
+        names.extend(keys.copied().map(Self::PublicKey));
         names
     }
 

@@ -4,6 +4,7 @@
 //! records. If a precondition fails, the caller reads and decides again.
 
 pub mod amending;
+pub mod credentials;
 pub mod customer;
 pub mod definition;
 pub mod destination;
@@ -42,6 +43,9 @@ pub enum DirectoryRefusal {
     /// There is no such device.
     #[error("there is no such device")]
     DeviceUnknown,
+    /// The device has no such key.
+    #[error("the device has no such key")]
+    KeyUnknown,
     /// Another customer has the id.
     #[error("another customer has this id")]
     CustomerExists,

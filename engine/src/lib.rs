@@ -10,6 +10,7 @@ pub mod admin_log;
 pub mod arbiter;
 mod back_off;
 pub mod change;
+pub mod credentials;
 pub mod customer;
 pub mod datagram;
 pub mod definition;

@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
+use crate::credentials::DeviceCredentials;
 use crate::ids::{CustomerId, DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
 use crate::moment::Timestamp;
-use crate::sealed::Sealed;
 use crate::tags::Tags;
 
 /// The identity of a device as its customer registered it with the service.
@@ -28,8 +28,8 @@ pub struct Profile {
     pub endpoint: Endpoint,
     /// Its display name.
     pub name: Option<Box<str>>,
-    /// Its pre-shared key, if one is set.
-    pub psk: Option<Psk>,
+    /// The keys with which it proves its identity over DTLS.
+    pub credentials: DeviceCredentials,
     /// When it was created.
     pub created_at: Timestamp,
     /// Its tags.
@@ -41,13 +41,9 @@ impl Profile {
     pub fn key(&self) -> DeviceKey {
         DeviceKey::of(&self.customer, &self.device)
     }
-}
 
-/// A pre-shared key of a device (RFC 4279).
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Psk {
-    /// The PSK identity, unique service-wide.
-    pub identity: Box<str>,
-    /// The key itself, sealed.
-    pub key: Sealed,
+    /// The PSK identity: that of its key, or the default.
+    pub fn psk_identity(&self) -> &str {
+        self.credentials.psk_identity(&self.endpoint)
+    }
 }

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::change::{Batch, Change, Expect};
+use engine::credentials::DeviceCredentials;
 use engine::directory::sms::submitting::{accept_part, apply_receipt, refuse, release};
 use engine::directory::sms::{FoundParts, NewSms, SmsRules, lapse, receive, submit, take};
 use engine::event::EventContent;
@@ -503,7 +504,7 @@ fn tracker() -> Profile {
         ip: None,
         endpoint: Endpoint::parse("tracker").unwrap(),
         name: None,
-        psk: None,
+        credentials: DeviceCredentials::default(),
         created_at: Timestamp::default(),
         tags: Tags::default(),
     }

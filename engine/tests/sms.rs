@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use engine::change::{Batch, Change, Expect};
+use engine::credentials::DeviceCredentials;
 use engine::directory::Decision;
 use engine::directory::sms::{
     FoundParts, NewReceivedSms, NewSms, SmsRules, cancel, lapse, receive, report, submit, take,
@@ -301,7 +302,7 @@ fn tracker() -> Profile {
         ip: None,
         endpoint: Endpoint::parse("tracker").unwrap(),
         name: None,
-        psk: None,
+        credentials: DeviceCredentials::default(),
         created_at: Timestamp::default(),
         tags: Tags::default(),
     }

@@ -10,7 +10,6 @@ use serde_json::Value as Json;
 use engine::delivery::body::value;
 use engine::device::record::{Observation, ObservationTarget, Registration};
 use engine::device::snapshot::{CurrentExchange, PendingAction, Presence, Snapshot};
-use engine::directory::device::psk_identity;
 use engine::event::Event;
 use engine::moment::Timestamp;
 use engine::profile::Profile;
@@ -177,8 +176,8 @@ impl DeviceBody {
             endpoint: profile.endpoint.to_string(),
             name: profile.name.as_ref().map(ToString::to_string),
             psk: PskBody {
-                identity: psk_identity(profile).to_owned(),
-                configured: profile.psk.is_some(),
+                identity: profile.psk_identity().to_owned(),
+                configured: profile.credentials.psk.is_some(),
             },
             created: profile.created_at.iso().to_string(),
             tags: tags_of(profile),

@@ -148,7 +148,7 @@ impl DevicePageBody {
     }
 }
 
-fn found(profile: Option<Profile>) -> Result<Profile, ApiError> {
+pub(super) fn found(profile: Option<Profile>) -> Result<Profile, ApiError> {
     profile.ok_or_else(|| ApiError::unknown("device"))
 }
 
@@ -187,7 +187,7 @@ fn host(text: &str) -> Result<IpAddr, &'static str> {
 }
 
 /// The identifiers that another device already has.
-async fn borne(api: &Api, names: Vec<UniqueName>) -> Result<Vec<UniqueName>, ApiError> {
+pub(super) async fn borne(api: &Api, names: Vec<UniqueName>) -> Result<Vec<UniqueName>, ApiError> {
     let mut borne = Vec::new();
     for name in names {
         if api.store.device_by_name(name.clone()).await?.is_some() {

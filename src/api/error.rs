@@ -565,6 +565,7 @@ impl From<DirectoryRefusal> for ApiError {
             DirectoryRefusal::ClientUnknown => Self::unknown("API client"),
             DirectoryRefusal::SecretUnknown => Self::unknown("secret"),
             DirectoryRefusal::DeviceUnknown => Self::unknown("device"),
+            DirectoryRefusal::KeyUnknown => Self::unknown("key"),
             DirectoryRefusal::DefinitionUnknown => Self::unknown("object definition"),
             DirectoryRefusal::ObjectReserved { .. } => {
                 let element = "Object/ObjectID";
@@ -644,6 +645,7 @@ fn name_taken(name: &UniqueName) -> Option<ErrorDetail> {
         UniqueName::Msisdn(_) => "msisdn",
         UniqueName::Endpoint(_) => "endpoint",
         UniqueName::PskIdentity(_) => "identity",
+        UniqueName::PublicKey(_) => "publicKey",
         UniqueName::Customer(_) | UniqueName::Client(_) => return None,
     };
     Some(ErrorDetail::of(

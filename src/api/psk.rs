@@ -4,13 +4,15 @@ pub(super) mod described;
 
 use actix_web::{HttpResponse, web};
 
-use engine::directory::device::{PskIdentity, give_psk};
-use engine::directory::psk::{PskFormat, parse_key};
+use engine::directory::amending::{amend_device, names_gained};
+use engine::directory::credentials::with_psk;
+use engine::directory::psk::{PskFormat, PskIdentity, parse_key};
 use engine::ids::{DeviceId, DeviceKey};
 
 use super::Api;
 use super::access::AuthenticatedCaller;
 use super::body::Json;
+use super::devices::{borne, found};
 use super::error::ApiError;
 use super::fields::Fields;
 use super::records::settle;
@@ -29,12 +31,11 @@ pub(super) async fn give(
     // Bound to the device: with another record, the key cannot be decrypted.
     let sealed = api.master_key.seal(&key, device.as_bytes());
     settle(&*api.commits, async || {
-        let profile = api.store.profile(device).await?;
-        let holder = match &identity {
-            Some(identity) => api.store.device_by_name(identity.as_name()).await?,
-            None => None,
-        };
-        Ok(give_psk(profile, identity.clone(), sealed.clone(), holder)?)
+        let was = found(api.store.profile(device).await?)?;
+        let now = api.clock.now();
+        let is = with_psk(&was, identity.as_ref(), sealed.clone(), now);
+        let taken = borne(&api, names_gained(&was, &is)).await?;
+        Ok(amend_device(was, is, taken)?)
     })
     .await?;
     Ok(HttpResponse::NoContent().finish())

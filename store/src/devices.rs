@@ -23,6 +23,10 @@ pub trait DeviceReads: Send + Sync {
     /// The device that has a name, if the name is one of a device.
     fn device_by_name(&self, name: UniqueName) -> ReadAnswer<Option<DeviceKey>>;
 
+    /// The profile of the device that has a name: its keys, if the name is the identity that it
+    /// claims in a handshake.
+    fn profile_by_name(&self, name: UniqueName) -> ReadAnswer<Option<Profile>>;
+
     /// The device that a registration's location names by the first half of its key.
     fn device_at(&self, prefix: [u8; 8]) -> ReadAnswer<Option<DeviceKey>>;
 

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use engine::credentials::DeviceCredentials;
 use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid};
 use engine::moment::Timestamp;
 use engine::peer::Peer;
@@ -262,7 +263,7 @@ fn profile(who: usize, settings: &WorldSettings) -> Profile {
         ip: has_own_ip(who, DeviceProtocols::of(who, settings.kinds)).then(|| ip_of(who, settings)),
         endpoint: Endpoint::parse(&format!("device-{who}")).unwrap(),
         name: None,
-        psk: None,
+        credentials: DeviceCredentials::default(),
         created_at: Timestamp::default(),
         tags: Tags::default(),
     }

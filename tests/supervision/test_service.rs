@@ -25,6 +25,7 @@ use actors::socket::{Open, open_shared};
 use engine::action::{Lwm2mRequest, Mode, NewAction, Request};
 use engine::arbiter::ArbiterLimits;
 use engine::change::{Batch, Change};
+use engine::credentials::DeviceCredentials;
 use engine::customer::Customer;
 use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::forwarding::DeliveryRules;
@@ -453,7 +454,7 @@ fn put_device(clock: &Clock, name: &str, ip: Option<IpAddr>) -> Change {
         ip,
         endpoint: Endpoint::parse(name).unwrap(),
         name: None,
-        psk: None,
+        credentials: DeviceCredentials::default(),
         created_at: clock.now(),
         tags: Tags::default(),
     };

@@ -106,6 +106,7 @@ impl Span {
 
 #[cfg(test)]
 mod tests {
+    use crate::credentials::DeviceCredentials;
     use crate::ids::{Endpoint, Msisdn};
     use crate::moment::Timestamp;
     use crate::tags::Tags;
@@ -173,7 +174,7 @@ mod tests {
             ip: None,
             endpoint: Endpoint::parse(endpoint).unwrap(),
             name: None,
-            psk: None,
+            credentials: DeviceCredentials::default(),
             created_at: Timestamp::default(),
             tags: Tags::default(),
         }

@@ -107,10 +107,10 @@ pub fn amend_device(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::directory::device::{NewDevice, draft_device, psk_identity};
+    use crate::directory::credentials::with_psk;
+    use crate::directory::device::{NewDevice, draft_device};
     use crate::ids::{CustomerId, DeviceId};
     use crate::moment::{Moment, Timestamp};
-    use crate::profile::Psk;
     use crate::sealed::Sealed;
     use crate::tags::{Tag, Tags};
 
@@ -218,7 +218,7 @@ mod tests {
         let endpoint = UniqueName::Endpoint(Endpoint::parse("ep-2").unwrap());
         let identity = UniqueName::PskIdentity("ep-2".into());
         let is = moved(&meter());
-        assert_eq!(psk_identity(&is), "ep-2");
+        assert_eq!(is.psk_identity(), "ep-2");
         let gained = names_gained(&meter(), &is);
         assert_eq!(gained, [endpoint.clone(), identity.clone()]);
         let refused = amend_device(meter(), is, vec![endpoint.clone(), identity]);
@@ -227,16 +227,10 @@ mod tests {
             Err(DirectoryRefusal::DeviceExists(vec![endpoint.clone()]))
         );
 
-        let psk = Psk {
-            identity: psk_identity(&meter()).into(),
-            key: Sealed::from_bytes(Box::from(*b"sealed")),
-        };
-        let keyed = Profile {
-            psk: Some(psk),
-            ..meter()
-        };
+        let key = Sealed::from_bytes(Box::from(*b"sealed"));
+        let keyed = with_psk(&meter(), None, key, Timestamp::from_ms(2));
         let is = moved(&keyed);
-        assert_eq!(psk_identity(&is), psk_identity(&meter()));
+        assert_eq!(is.psk_identity(), meter().psk_identity());
         assert_eq!(names_gained(&keyed, &is), [endpoint]);
     }
 

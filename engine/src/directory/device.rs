@@ -3,13 +3,11 @@
 use std::net::IpAddr;
 
 use crate::change::{Batch, Change, Counter, CounterDelta, Expect, UniqueName};
-use crate::directory::{Decision, DirectoryRefusal, decided, draw_number, guarded};
-use crate::ids::{
-    CustomerId, DeviceId, DeviceKey, Endpoint, Iccid, Imsi, InvalidId, Msisdn, check,
-};
+use crate::credentials::DeviceCredentials;
+use crate::directory::{Decision, DirectoryRefusal, draw_number, guarded};
+use crate::ids::{CustomerId, DeviceId, Endpoint, Iccid, Imsi, Msisdn};
 use crate::moment::Moment;
-use crate::profile::{Profile, Psk};
-use crate::sealed::Sealed;
+use crate::profile::Profile;
 use crate::tags::Tags;
 
 /// A device to be created, with the fields that its customer gave.
@@ -70,7 +68,7 @@ pub fn draft_device(
         ip: new.ip.map(|ip| ip.to_canonical()),
         endpoint,
         name: new.name,
-        psk: None,
+        credentials: DeviceCredentials::default(),
         created_at: m.now(),
         tags: new.tags,
     })
@@ -118,65 +116,6 @@ pub(super) fn reportable(profile: &Profile, mut taken: Vec<UniqueName>) -> Vec<U
     taken
 }
 
-/// The PSK identity of a device: that of its key, or the default.
-pub fn psk_identity(profile: &Profile) -> &str {
-    profile
-        .psk
-        .as_ref()
-        .map_or(profile.endpoint.as_str(), |psk| &psk.identity)
-}
-
-/// Sets the pre-shared key of a device; without an identity it keeps its current one.
-///
-/// `holder` is the device that has the identity already, if any.
-pub fn give_psk(
-    profile: Option<Profile>,
-    identity: Option<PskIdentity>,
-    key: Sealed,
-    holder: Option<DeviceKey>,
-) -> Result<Decision<()>, DirectoryRefusal> {
-    let was = profile.ok_or(DirectoryRefusal::DeviceUnknown)?;
-    let current = UniqueName::PskIdentity(psk_identity(&was).into());
-    let identity = identity.map_or_else(|| psk_identity(&was).into(), |identity| identity.0);
-    let wanted = UniqueName::PskIdentity(identity.clone());
-    let mut expects = vec![Expect::Profile(Box::new(was.clone()))];
-    if wanted != current {
-        if holder.is_some() {
-            return Err(DirectoryRefusal::DeviceExists(vec![wanted]));
-        }
-        expects.push(Expect::Free(wanted));
-    }
-    let profile = Profile {
-        psk: Some(Psk { identity, key }),
-        ..was.clone()
-    };
-    let put = Change::PutDevice {
-        was: Some(Box::new(was)),
-        profile: Box::new(profile),
-    };
-    Ok(decided(expects, put, ()))
-}
-
-/// A PSK identity (RFC 4279 section 5.1), service-wide.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct PskIdentity(Box<str>);
-
-impl PskIdentity {
-    /// The longest identity that every implementation supports (RFC 4279 section 5.3).
-    pub const BYTES_MAX: usize = 128;
-
-    /// Parses an identity.
-    pub fn parse(text: &str) -> Result<Self, InvalidId> {
-        check(text, Self::BYTES_MAX, |c| !c.is_control())?;
-        Ok(Self(text.into()))
-    }
-
-    /// The unique name that must be free for it.
-    pub fn as_name(&self) -> UniqueName {
-        UniqueName::PskIdentity(self.0.clone())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,7 +134,7 @@ mod tests {
         assert_eq!(by_id, by_iccid);
         assert_eq!(by_id.iccid.as_str(), "meter-1");
         assert_eq!(by_id.endpoint.as_str(), "meter-1");
-        assert_eq!(psk_identity(&by_id), "meter-1");
+        assert_eq!(by_id.psk_identity(), "meter-1");
         let nameless = draft_device(&mut moment(), &acme(), NewDevice::default());
         assert_eq!(nameless, Err(MissingIdentifier));
     }
@@ -212,7 +151,7 @@ mod tests {
         let profile = draft(new);
         assert_eq!(profile.device.as_str(), "urn:imei:356938035643809");
         assert_eq!(profile.iccid.as_str(), "8988280666000000001");
-        assert_eq!(psk_identity(&profile), "meter 1");
+        assert_eq!(profile.psk_identity(), "meter 1");
         assert_eq!(profile.ip, Some("10.0.0.1".parse().unwrap()));
     }
 
@@ -278,60 +217,6 @@ mod tests {
         assert_eq!(refused, Err(DirectoryRefusal::DeviceExists(vec![identity])));
     }
 
-    #[test]
-    fn a_key_without_an_identity_keeps_the_one_the_device_has() {
-        let was = draft(NewDevice {
-            device: device_id("meter"),
-            ..NewDevice::default()
-        });
-        let decided = give_psk(Some(was.clone()), None, sealed(), None).unwrap();
-        let psk = Some(Psk {
-            identity: "meter".into(),
-            key: sealed(),
-        });
-        let profile = Box::new(Profile { psk, ..was.clone() });
-        let batch = Batch {
-            expects: vec![Expect::Profile(Box::new(was.clone()))],
-            changes: vec![Change::PutDevice {
-                was: Some(Box::new(was)),
-                profile,
-            }],
-            ..Batch::default()
-        };
-        assert_eq!(decided.batch, batch);
-    }
-
-    #[test]
-    fn a_new_psk_identity_must_be_free() {
-        let was = draft(NewDevice {
-            device: device_id("meter"),
-            ..NewDevice::default()
-        });
-        let identity = PskIdentity::parse("key-7").unwrap();
-        let wanted = identity.as_name();
-        let given = give_psk(Some(was.clone()), Some(identity.clone()), sealed(), None).unwrap();
-        assert_eq!(
-            given.batch.expects.last(),
-            Some(&Expect::Free(wanted.clone()))
-        );
-        let holder = Some(was.key());
-        let refused = give_psk(Some(was), Some(identity.clone()), sealed(), holder);
-        assert_eq!(refused, Err(DirectoryRefusal::DeviceExists(vec![wanted])));
-        let unknown = give_psk(None, Some(identity), sealed(), None);
-        assert_eq!(unknown, Err(DirectoryRefusal::DeviceUnknown));
-    }
-
-    #[test]
-    fn an_invalid_psk_identity_is_refused_with_its_reason() {
-        assert_eq!(PskIdentity::parse(""), Err(InvalidId::Empty));
-        assert_eq!(PskIdentity::parse("a\n"), Err(InvalidId::Character('\n')));
-        let long = "x".repeat(PskIdentity::BYTES_MAX + 1);
-        assert_eq!(
-            PskIdentity::parse(&long),
-            Err(InvalidId::TooLong { max: 128 })
-        );
-    }
-
     fn moment() -> Moment {
         Moment::new(Timestamp::from_ms(1_000), 7)
     }
@@ -350,9 +235,5 @@ mod tests {
 
     fn draft(new: NewDevice) -> Profile {
         draft_device(&mut moment(), &acme(), new).unwrap()
-    }
-
-    fn sealed() -> Sealed {
-        Sealed::from_bytes(Box::from(*b"sealed"))
     }
 }

@@ -108,7 +108,7 @@ impl<'a> Import<'a> {
 fn is_unchanged(existing: &Profile, draft: &Profile) -> bool {
     let compared = Profile {
         number: draft.number,
-        psk: draft.psk.clone(),
+        credentials: draft.credentials.clone(),
         created_at: draft.created_at,
         ..existing.clone()
     };
@@ -118,10 +118,11 @@ fn is_unchanged(existing: &Profile, draft: &Profile) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::directory::credentials::with_psk;
     use crate::directory::device::{NewDevice, draft_device};
+    use crate::directory::psk::PskIdentity;
     use crate::ids::{DeviceId, Endpoint, Iccid, Imsi, Msisdn};
     use crate::moment::{Moment, Timestamp};
-    use crate::profile::Psk;
     use crate::sealed::Sealed;
     use crate::tags::{Tag, Tags};
 
@@ -217,14 +218,12 @@ mod tests {
 
     #[test]
     fn a_line_that_equals_the_device_changes_nothing() {
+        let identity = PskIdentity::parse("of its own").unwrap();
+        let sealed = Sealed::from_bytes(Box::from(*b"sealed"));
         let existing = Profile {
             number: 7,
             created_at: Timestamp::from_ms(1),
-            psk: Some(Psk {
-                identity: "of its own".into(),
-                key: Sealed::from_bytes(Box::from(*b"sealed")),
-            }),
-            ..whole(1)
+            ..with_psk(&whole(1), Some(&identity), sealed, Timestamp::from_ms(2))
         };
         let known = devices_with(&existing);
         let other_name = Profile {

@@ -1,4 +1,27 @@
-//! Is this a valid pre-shared key? Parses what a customer wrote (RFC 4279).
+//! Is this a valid pre-shared key, a valid PSK identity? Parses what a customer wrote (RFC
+//! 4279).
+
+use crate::ids::{InvalidId, check};
+
+/// A PSK identity (RFC 4279 section 5.1), service-wide.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct PskIdentity(Box<str>);
+
+impl PskIdentity {
+    /// The longest identity that every implementation supports (RFC 4279 section 5.3).
+    pub const BYTES_MAX: usize = 128;
+
+    /// Parses an identity.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        check(text, Self::BYTES_MAX, |c| !c.is_control())?;
+        Ok(Self(text.into()))
+    }
+
+    /// The identity as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
 
 /// The encoding of a key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -66,6 +89,17 @@ mod tests {
         assert_eq!(
             parse_key(PskFormat::Hex, "0011aaFF").unwrap(),
             [0x00, 0x11, 0xAA, 0xFF]
+        );
+    }
+
+    #[test]
+    fn an_invalid_psk_identity_is_refused_with_its_reason() {
+        assert_eq!(PskIdentity::parse(""), Err(InvalidId::Empty));
+        assert_eq!(PskIdentity::parse("a\n"), Err(InvalidId::Character('\n')));
+        let long = "x".repeat(PskIdentity::BYTES_MAX + 1);
+        assert_eq!(
+            PskIdentity::parse(&long),
+            Err(InvalidId::TooLong { max: 128 })
         );
     }
 

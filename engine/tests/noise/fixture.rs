@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::change::Change;
+use engine::credentials::DeviceCredentials;
 use engine::datagram::{Inbound, UdpDatagram};
 use engine::delivery::address::policy::AddressPolicy;
 use engine::device::Device;
@@ -434,7 +435,7 @@ fn profile(address: AddressSetting) -> Profile {
         },
         endpoint: Endpoint::parse("meter").unwrap(),
         name: None,
-        psk: None,
+        credentials: DeviceCredentials::default(),
         created_at: Timestamp::default(),
         tags: Tags::default(),
     }

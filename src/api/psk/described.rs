@@ -1,7 +1,6 @@
 //! Which operation sets the pre-shared key of a device? The OpenAPI description.
 
-use engine::directory::device::PskIdentity;
-use engine::directory::psk::{KEY_CHARACTERS_MAX, KEY_CHARACTERS_MIN, PskFormat};
+use engine::directory::psk::{KEY_CHARACTERS_MAX, KEY_CHARACTERS_MIN, PskFormat, PskIdentity};
 
 use crate::api::openapi::{ApiOperation, Schema, Tag, names};
 use crate::api::words::Word;

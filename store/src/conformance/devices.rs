@@ -2,6 +2,7 @@
 
 use engine::action::{Action, Outcome, Status};
 use engine::change::{Change, UniqueName};
+use engine::credentials::DeviceCredentials;
 use engine::device::record::{DeviceRecord, RestoredDevice};
 use engine::ids::Imsi;
 use engine::known_devices::DeviceMark;
@@ -25,11 +26,17 @@ pub(super) fn have_their_names(ground: &TestBed<'_>) {
     for meter in [&one, &two] {
         assert_eq!(wait(store.profile(meter.key())), Ok(Some(meter.clone())));
         for name in UniqueName::all_of(meter) {
-            assert_eq!(wait(store.device_by_name(name)), Ok(Some(meter.key())));
+            assert_eq!(
+                wait(store.device_by_name(name.clone())),
+                Ok(Some(meter.key()))
+            );
+            let found = wait(store.profile_by_name(name));
+            assert_eq!(found, Ok(Some(meter.clone())));
         }
     }
     for name in UniqueName::all_of(&device(&acme(), 3)) {
-        assert_eq!(wait(store.device_by_name(name)), Ok(None));
+        assert_eq!(wait(store.device_by_name(name.clone())), Ok(None));
+        assert_eq!(wait(store.profile_by_name(name)), Ok(None));
     }
     drop(store);
     let store = ground.open();
@@ -57,7 +64,7 @@ pub(super) fn free_names(ground: &TestBed<'_>) {
     let is = Profile {
         imsi: Some(Imsi::parse("901700000000001").expect("an IMSI")),
         msisdn: None,
-        psk: None,
+        credentials: DeviceCredentials::default(),
         ..was.clone()
     };
     replace(&*store, &was, &is);
@@ -70,9 +77,10 @@ pub(super) fn free_names(ground: &TestBed<'_>) {
     let freed = UniqueName::all_of(&was)
         .into_iter()
         .filter(|name| !kept.contains(name));
-    assert_eq!(freed.clone().count(), 3);
+    assert_eq!(freed.clone().count(), 5);
     for name in freed {
-        assert_eq!(wait(store.device_by_name(name)), Ok(None));
+        assert_eq!(wait(store.device_by_name(name.clone())), Ok(None));
+        assert_eq!(wait(store.profile_by_name(name)), Ok(None));
     }
     // Another device may take a name that was given up.
     let heir = Profile {

@@ -10,6 +10,7 @@ use engine::action::{
 use engine::admin_log::entry::{AboutDevice, Category, Entry, Subject};
 use engine::change::{Batch, Change};
 use engine::change::{Counter, CounterDelta, Expect, Owner, UniqueName};
+use engine::credentials::{Credential, DeviceCredentials, Psk, RawPublicKey};
 use engine::customer::{AccessToken, ApiClient, ClientSecret, Customer, Scopes, SecretDigest};
 use engine::definition::{Definition, DefinitionId};
 use engine::delivery::destination::{
@@ -28,7 +29,7 @@ use engine::ids::{
 };
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
-use engine::profile::{Profile, Psk};
+use engine::profile::Profile;
 use engine::sealed::Sealed;
 use engine::tags::{Tag, Tags};
 use engine::{Attributes, Code, Path, PathAndQuery, Version, WriteMethod};
@@ -104,12 +105,34 @@ pub fn device(customer: &CustomerId, number: u64) -> Profile {
         ip: Some([10, 0, 0, 1].into()),
         endpoint: Endpoint::parse(&format!("urn:dev:{number}")).expect("an endpoint"),
         name: Some("in the cellar".into()),
-        psk: Some(Psk {
-            identity: format!("psk-{number}").into(),
-            key: Sealed::from_bytes([1, 2, 3].into()),
-        }),
+        credentials: credentials(number),
         created_at: at(2),
         tags: Tags::of([Tag::parse("made-by:acme").expect("a tag")]).expect("one tag"),
+    }
+}
+
+/// The keys of a device; their names contain its number.
+fn credentials(number: u64) -> DeviceCredentials {
+    let psk = |name: &str| Psk {
+        identity: format!("{name}-{number}").into(),
+        key: Sealed::from_bytes([1, 2, 3].into()),
+    };
+    let mut point = [4; RawPublicKey::POINT_BYTES];
+    point[1..9].copy_from_slice(&number.to_be_bytes());
+    DeviceCredentials {
+        kept_identity: None,
+        psk: Some(Credential {
+            key: psk("psk"),
+            created_at: at(2),
+            admitted_since: at(1),
+            previous: Some(psk("previous")),
+        }),
+        public_key: Some(Credential {
+            key: RawPublicKey::from_point(&point).expect("a point"),
+            created_at: at(1),
+            admitted_since: at(1),
+            previous: None,
+        }),
     }
 }
 

@@ -61,6 +61,11 @@ impl DeviceReads for SledStore {
             .ask(move |db| devices::device_by_name(db, &name))
     }
 
+    fn profile_by_name(&self, name: UniqueName) -> ReadAnswer<Option<Profile>> {
+        self.readers
+            .ask(move |db| devices::profile_by_name(db, &name))
+    }
+
     fn device_at(&self, prefix: [u8; 8]) -> ReadAnswer<Option<DeviceKey>> {
         self.readers.ask(move |db| devices::device_at(db, prefix))
     }

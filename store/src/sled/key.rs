@@ -357,6 +357,7 @@ pub(crate) fn name(name: &UniqueName) -> Key {
         UniqueName::Msisdn(msisdn) => device_name(3, msisdn.as_str()),
         UniqueName::Endpoint(endpoint) => device_name(ENDPOINT, endpoint.as_str()),
         UniqueName::PskIdentity(identity) => device_name(5, identity),
+        UniqueName::PublicKey(key) => device_name_of(6, key.point()),
         UniqueName::Address { ip, .. } => device::at(*ip),
     }
 }
@@ -458,10 +459,11 @@ pub(crate) fn client_from_customer(of_customer: &[u8], clients: &[u8]) -> Option
 }
 
 fn device_name(kind: u8, text: &str) -> Key {
-    Builder::of(Table::Name)
-        .byte(kind)
-        .bytes(text.as_bytes())
-        .end()
+    device_name_of(kind, text.as_bytes())
+}
+
+fn device_name_of(kind: u8, name: &[u8]) -> Key {
+    Builder::of(Table::Name).byte(kind).bytes(name).end()
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::arbiter::input::{
     StoreUnavailable,
 };
 use crate::arbiter::{Arbiter, ArbiterEffects, ArbiterLimits, SETTLED_AFTER_MS};
+use crate::credentials::DeviceCredentials;
 use crate::datagram::Inbound;
 use crate::device::record::{DeviceRecord, RestoredDevice};
 use crate::dispatch::address_queues;
@@ -344,7 +345,7 @@ pub(in crate::arbiter) fn profile(name: &str) -> Profile {
         ip: None,
         endpoint: Endpoint::parse("meter").unwrap(),
         name: None,
-        psk: None,
+        credentials: DeviceCredentials::default(),
         created_at: START,
         tags: Tags::default(),
     }

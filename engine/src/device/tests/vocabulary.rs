@@ -24,6 +24,7 @@ use protocol::coap::token::Token;
 
 use crate::action::{Action, NewAction};
 use crate::change::{Change, Expect};
+use crate::credentials::DeviceCredentials;
 use crate::datagram::Datagram;
 use crate::delivery::address::policy::AddressPolicy;
 use crate::device::Device;
@@ -458,7 +459,7 @@ pub(super) fn profile() -> Profile {
         ip: None,
         endpoint: Endpoint::parse("meter").unwrap(),
         name: None,
-        psk: None,
+        credentials: DeviceCredentials::default(),
         created_at: START,
         tags: Tags::default(),
     }

@@ -1,6 +1,7 @@
 //! Which changes and events do SMS make?
 
 use super::*;
+use crate::credentials::DeviceCredentials;
 use crate::event::EventType;
 use crate::ids::{CustomerId, DeviceId, Endpoint, Iccid, Msisdn};
 use crate::tags::Tags;
@@ -321,7 +322,7 @@ fn tracker() -> Profile {
         ip: None,
         endpoint: Endpoint::parse("tracker").unwrap(),
         name: None,
-        psk: None,
+        credentials: DeviceCredentials::default(),
         created_at: NOON,
         tags: Tags::default(),
     }

@@ -286,8 +286,10 @@ async fn a_device_s_key_is_stored_encrypted_for_that_device() {
         .await
         .unwrap()
         .unwrap()
+        .credentials
         .psk
-        .unwrap();
+        .unwrap()
+        .key;
     assert_eq!(&*psk.identity, "key-7");
     let opened = MasterKey::from_bytes(&[7; 32])
         .open(&psk.key, device.as_bytes())

@@ -37,9 +37,22 @@ pub(in crate::sled) fn device_by_name(
         | UniqueName::Imsi(_)
         | UniqueName::Msisdn(_)
         | UniqueName::Endpoint(_)
-        | UniqueName::PskIdentity(_) => load(db, &key::name(name), read_name_owner),
+        | UniqueName::PskIdentity(_)
+        | UniqueName::PublicKey(_) => load(db, &key::name(name), read_name_owner),
         UniqueName::Address { ip, customer } => at_address_of_another(db, *ip, customer),
     }
+}
+
+/// The profile of the device that has a name, as it is while it has that name.
+pub(in crate::sled) fn profile_by_name(
+    db: &Db,
+    name: &UniqueName,
+) -> Result<Option<Profile>, Fault> {
+    let Some(device) = device_by_name(db, name)? else {
+        return Ok(None);
+    };
+    let has_name = |profile: &Profile| UniqueName::all_of(profile).contains(name);
+    Ok(profile(db, device)?.filter(has_name))
 }
 
 /// A device of another customer that has an address.
@@ -75,6 +88,7 @@ pub(in crate::sled) fn known(db: &Db, names: Vec<UniqueName>) -> Result<Existing
             | UniqueName::Msisdn(_)
             | UniqueName::Endpoint(_)
             | UniqueName::PskIdentity(_)
+            | UniqueName::PublicKey(_)
             | UniqueName::Address { .. } => device_by_name(db, &name)?.is_some(),
         };
         if is_borne {

@@ -2,9 +2,10 @@
 
 use std::net::IpAddr;
 
+use engine::credentials::{Credential, DeviceCredentials, Psk, RawPublicKey};
 use engine::ids::{DeviceId, Endpoint, Iccid, Imsi, Msisdn};
 use engine::moment::Timestamp;
-use engine::profile::{Profile, Psk};
+use engine::profile::Profile;
 use engine::sealed::Sealed;
 use engine::tags::{Tag, TagText, Tags};
 use minicbor::{Decode, Encode};
@@ -35,8 +36,9 @@ struct ProfileV1<'a> {
     endpoint: &'a str,
     #[b(8)]
     name: Option<&'a str>,
+    /// Absent unless the device has a key, or keeps an identity.
     #[b(9)]
-    psk: Option<PskV1<'a>>,
+    credentials: Option<CredentialsV1<'a>>,
     #[n(10)]
     created_at_ms: i64,
     /// Absent unless the device has any.
@@ -55,11 +57,42 @@ pub(super) struct TagV1<'a> {
 
 #[derive(Decode, Encode)]
 #[cbor(array)]
+struct CredentialsV1<'a> {
+    #[b(0)]
+    kept_identity: Option<&'a str>,
+    #[b(1)]
+    psk: Option<CredentialV1<PskV1<'a>>>,
+    #[b(2)]
+    public_key: Option<CredentialV1<PublicKeyV1<'a>>>,
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct CredentialV1<K> {
+    #[n(0)]
+    key: K,
+    #[n(1)]
+    created_at_ms: i64,
+    #[n(2)]
+    admitted_since_ms: i64,
+    #[n(3)]
+    previous: Option<K>,
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
 struct PskV1<'a> {
     #[b(0)]
     identity: &'a str,
     #[cbor(b(1), with = "minicbor::bytes")]
     sealed_key: &'a [u8],
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct PublicKeyV1<'a> {
+    #[cbor(b(0), with = "minicbor::bytes")]
+    point: &'a [u8],
 }
 
 /// Writes a profile.
@@ -74,10 +107,7 @@ pub(crate) fn write_profile(profile: &Profile) -> Vec<u8> {
         ip: profile.ip,
         endpoint: profile.endpoint.as_str(),
         name: profile.name.as_deref(),
-        psk: profile.psk.as_ref().map(|psk| PskV1 {
-            identity: &psk.identity,
-            sealed_key: psk.key.as_bytes(),
-        }),
+        credentials: credentials_record(&profile.credentials),
         created_at_ms: profile.created_at.as_ms(),
         tags: (!profile.tags.is_empty())
             .then(|| profile.tags.as_slice().iter().map(tag_record).collect()),
@@ -98,13 +128,90 @@ pub(crate) fn read_profile(value: &[u8]) -> Result<Profile, Unreadable> {
         ip: record.ip,
         endpoint: Endpoint::parse(record.endpoint).map_err(damaged("no endpoint name"))?,
         name: record.name.map(Into::into),
-        psk: record.psk.map(|psk| Psk {
-            identity: psk.identity.into(),
-            key: Sealed::from_bytes(psk.sealed_key.into()),
-        }),
+        credentials: record
+            .credentials
+            .map(read_credentials)
+            .transpose()?
+            .unwrap_or_default(),
         created_at: Timestamp::from_ms(record.created_at_ms),
         tags: read_tags(record.tags.unwrap_or_default())?,
     })
+}
+
+fn credentials_record(credentials: &DeviceCredentials) -> Option<CredentialsV1<'_>> {
+    let DeviceCredentials {
+        kept_identity,
+        psk,
+        public_key,
+    } = credentials;
+    if *credentials == DeviceCredentials::default() {
+        return None;
+    }
+    Some(CredentialsV1 {
+        kept_identity: kept_identity.as_deref(),
+        psk: psk.as_ref().map(|it| credential_record(it, psk_record)),
+        public_key: public_key
+            .as_ref()
+            .map(|it| credential_record(it, public_key_record)),
+    })
+}
+
+fn credential_record<'a, K, R>(
+    credential: &'a Credential<K>,
+    record: impl Fn(&'a K) -> R,
+) -> CredentialV1<R> {
+    CredentialV1 {
+        key: record(&credential.key),
+        created_at_ms: credential.created_at.as_ms(),
+        admitted_since_ms: credential.admitted_since.as_ms(),
+        previous: credential.previous.as_ref().map(record),
+    }
+}
+
+fn psk_record(psk: &Psk) -> PskV1<'_> {
+    PskV1 {
+        identity: &psk.identity,
+        sealed_key: psk.key.as_bytes(),
+    }
+}
+
+fn public_key_record(key: &RawPublicKey) -> PublicKeyV1<'_> {
+    PublicKeyV1 { point: key.point() }
+}
+
+fn read_credentials(record: CredentialsV1<'_>) -> Result<DeviceCredentials, Unreadable> {
+    let psk = record.psk.map(|it| read_credential(it, read_psk));
+    let public_key = record
+        .public_key
+        .map(|it| read_credential(it, read_public_key));
+    Ok(DeviceCredentials {
+        kept_identity: record.kept_identity.map(Into::into),
+        psk: psk.transpose()?,
+        public_key: public_key.transpose()?,
+    })
+}
+
+fn read_credential<R, K>(
+    record: CredentialV1<R>,
+    read: impl Fn(R) -> Result<K, Unreadable>,
+) -> Result<Credential<K>, Unreadable> {
+    Ok(Credential {
+        key: read(record.key)?,
+        created_at: Timestamp::from_ms(record.created_at_ms),
+        admitted_since: Timestamp::from_ms(record.admitted_since_ms),
+        previous: record.previous.map(read).transpose()?,
+    })
+}
+
+fn read_psk(record: PskV1<'_>) -> Result<Psk, Unreadable> {
+    Ok(Psk {
+        identity: record.identity.into(),
+        key: Sealed::from_bytes(record.sealed_key.into()),
+    })
+}
+
+fn read_public_key(record: PublicKeyV1<'_>) -> Result<RawPublicKey, Unreadable> {
+    RawPublicKey::from_point(record.point).map_err(damaged("no public key"))
 }
 
 pub(super) fn tag_record(tag: &Tag) -> TagV1<'_> {

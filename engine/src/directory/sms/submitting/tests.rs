@@ -1,6 +1,7 @@
 //! Which part is a receipt about, and what becomes of an SMS by its parts?
 
 use super::*;
+use crate::credentials::DeviceCredentials;
 use crate::directory::sms::{NewSms, SmsRules, cancel, submit, take};
 use crate::ids::{CustomerId, DeviceId, Endpoint, Iccid, Msisdn};
 use crate::moment::Timestamp;
@@ -169,7 +170,7 @@ fn tracker() -> Profile {
         ip: None,
         endpoint: Endpoint::parse("tracker").unwrap(),
         name: None,
-        psk: None,
+        credentials: DeviceCredentials::default(),
         created_at: Timestamp::default(),
         tags: Tags::default(),
     }

@@ -1,0 +1,300 @@
+//! What does a device prove its identity with over DTLS? Its pre-shared key (RFC 4279) and its raw
+//! public key (RFC 7250).
+//!
+//! A new key does not end the one before it. The previous key stays valid until the new one is used
+//! for the first time, so that a device can be given its new key over a session of the old one:
+//!
+//! ```text
+//! none --put--> current --put--> current and previous --use of the new key--> current
+//! ```
+
+use crate::ids::Endpoint;
+use crate::moment::Timestamp;
+use crate::sealed::Sealed;
+
+/// The keys of a device.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct DeviceCredentials {
+    /// The PSK identity that a device without a pre-shared key keeps from the one that was removed;
+    /// otherwise it is the endpoint name. A removal frees no name that another device could take,
+    /// so it is never refused.
+    pub kept_identity: Option<Box<str>>,
+    /// The pre-shared key.
+    pub psk: Option<Credential<Psk>>,
+    /// The raw public key.
+    pub public_key: Option<Credential<RawPublicKey>>,
+}
+
+/// A key, and the one that it replaces.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Credential<K> {
+    /// The current key.
+    pub key: K,
+    /// When it was set.
+    pub created_at: Timestamp,
+    /// The handshakes since then were made with a key that is still valid; sessions of earlier ones
+    /// are over.
+    pub admitted_since: Timestamp,
+    /// The previous key, valid until the first use of the current one.
+    pub previous: Option<K>,
+}
+
+/// A pre-shared key (RFC 4279).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Psk {
+    /// The PSK identity, unique service-wide.
+    pub identity: Box<str>,
+    /// The key itself, sealed for its device.
+    pub key: Sealed,
+}
+
+/// A raw public key on P-256 (RFC 7250): the uncompressed point.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct RawPublicKey([u8; Self::POINT_BYTES]);
+
+/// The bytes are not the SubjectPublicKeyInfo of a key on P-256.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("must be the SubjectPublicKeyInfo of a key on P-256 with an uncompressed point")]
+pub struct InvalidPublicKey;
+
+impl DeviceCredentials {
+    /// The PSK identity of a device with this endpoint name.
+    pub fn psk_identity<'a>(&'a self, endpoint: &'a Endpoint) -> &'a str {
+        match (&self.psk, &self.kept_identity) {
+            (Some(psk), _) => &psk.key.identity,
+            (None, Some(kept)) => kept,
+            (None, None) => endpoint.as_str(),
+        }
+    }
+
+    /// The valid pre-shared keys of an identity, the newest first.
+    pub fn psks_of(&self, identity: &str) -> impl Iterator<Item = &Psk> {
+        let keys = self.psk.iter().flat_map(Credential::valid_keys);
+        keys.filter(move |psk| *psk.identity == *identity)
+    }
+
+    /// Whether a public key is one of the device.
+    pub fn has_public_key(&self, key: &RawPublicKey) -> bool {
+        let mut keys = self.public_key.iter().flat_map(Credential::valid_keys);
+        keys.any(|valid| valid == key)
+    }
+
+    /// Whether a session of an identity is still valid if its first handshake was at this time.
+    pub fn admit_session_of(&self, identity: &str, handshake_at: Timestamp) -> bool {
+        let admits = |psk: &Credential<Psk>| handshake_at >= psk.admitted_since;
+        self.psk.as_ref().is_some_and(admits) && self.psks_of(identity).next().is_some()
+    }
+
+    /// Whether a session of a public key is still valid if its first handshake was at this time.
+    pub fn admit_session_with(&self, key: &RawPublicKey, handshake_at: Timestamp) -> bool {
+        let admits = |of: &Credential<RawPublicKey>| handshake_at >= of.admitted_since;
+        self.public_key.as_ref().is_some_and(admits) && self.has_public_key(key)
+    }
+}
+
+impl<K: Clone + PartialEq> Credential<K> {
+    /// A key that replaces the one before it, if there was one.
+    ///
+    /// If that one was never used, the device still has the key before it, and that one stays
+    /// valid instead.
+    pub fn replacing(was: Option<Self>, key: K, at: Timestamp) -> Self {
+        match was {
+            None => Self {
+                key,
+                created_at: at,
+                admitted_since: at,
+                previous: None,
+            },
+            Some(was) if was.key == key => was,
+            Some(was) => Self {
+                previous: Some(was.previous.unwrap_or(was.key)).filter(|it| *it != key),
+                key,
+                created_at: at,
+                admitted_since: was.admitted_since,
+            },
+        }
+    }
+
+    /// The key after a handshake with one of its valid keys, if that ends the previous one.
+    pub fn used(&self, key: &K, at: Timestamp) -> Option<Self> {
+        let ends_previous = self.previous.is_some() && self.key == *key;
+        ends_previous.then(|| Self {
+            admitted_since: at,
+            previous: None,
+            ..self.clone()
+        })
+    }
+
+    /// The keys that are valid, the newest first.
+    pub fn valid_keys(&self) -> impl Iterator<Item = &K> {
+        [&self.key].into_iter().chain(&self.previous)
+    }
+}
+
+impl RawPublicKey {
+    /// The bytes of a point.
+    pub const POINT_BYTES: usize = 65;
+
+    /// What the SubjectPublicKeyInfo of a key on P-256 begins with (RFC 5480 section 2), up to the
+    /// byte that says that its point is not compressed.
+    const SPKI_PREFIX: [u8; 26] = [
+        0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01, 0x06, 0x08,
+        0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
+    ];
+
+    /// What an uncompressed point begins with (SEC 1 section 2.3.3).
+    const UNCOMPRESSED: u8 = 4;
+
+    /// Parses a SubjectPublicKeyInfo, in DER. Whether the point is on the curve shows only when a
+    /// signature is verified.
+    pub fn from_spki(der: &[u8]) -> Result<Self, InvalidPublicKey> {
+        let point = der.strip_prefix(&Self::SPKI_PREFIX);
+        Self::from_point(point.ok_or(InvalidPublicKey)?)
+    }
+
+    /// Parses an uncompressed point.
+    pub fn from_point(point: &[u8]) -> Result<Self, InvalidPublicKey> {
+        let point: [u8; Self::POINT_BYTES] = point.try_into().map_err(|_| InvalidPublicKey)?;
+        match point {
+            [Self::UNCOMPRESSED, ..] => Ok(Self(point)),
+            _ => Err(InvalidPublicKey),
+        }
+    }
+
+    /// The uncompressed point.
+    pub fn point(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The SubjectPublicKeyInfo, in DER.
+    pub fn spki(&self) -> Vec<u8> {
+        [&Self::SPKI_PREFIX[..], &self.0].concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_previous_key_is_valid_until_the_first_use_of_the_new_one() {
+        let first = Credential::replacing(None, psk("a", 1), at(1));
+        assert_eq!(keys_of(&first, "a"), [1]);
+        let both = Credential::replacing(Some(first.clone()), psk("a", 2), at(2));
+        assert_eq!(keys_of(&both, "a"), [2, 1]);
+        assert_eq!(both.used(&psk("a", 1), at(3)), None);
+        let second = both.used(&psk("a", 2), at(3)).unwrap();
+        assert_eq!(keys_of(&second, "a"), [2]);
+        assert_eq!(second.created_at, at(2));
+        assert_eq!(second.used(&psk("a", 2), at(4)), None);
+    }
+
+    #[test]
+    fn a_key_that_was_never_used_gives_way_to_the_next_one() {
+        let first = Credential::replacing(None, psk("a", 1), at(1));
+        let unused = Credential::replacing(Some(first), psk("b", 2), at(2));
+        let third = Credential::replacing(Some(unused), psk("c", 3), at(3));
+        assert_eq!(third.previous, Some(psk("a", 1)));
+        assert_eq!(third.key, psk("c", 3));
+    }
+
+    #[test]
+    fn a_key_with_another_identity_leaves_the_previous_identity_to_the_previous_key() {
+        let first = Credential::replacing(None, psk("a", 1), at(1));
+        let both = Credential::replacing(Some(first), psk("b", 2), at(2));
+        assert_eq!(keys_of(&both, "a"), [1]);
+        assert_eq!(keys_of(&both, "b"), [2]);
+        let second = both.used(&psk("b", 2), at(3)).unwrap();
+        assert_eq!(keys_of(&second, "a"), [0; 0]);
+    }
+
+    #[test]
+    fn a_session_is_valid_as_long_as_the_key_of_its_handshake() {
+        let first = Credential::replacing(None, psk("a", 1), at(10));
+        let admits = |credential: &Credential<Psk>, identity, second| {
+            with_psk(credential.clone()).admit_session_of(identity, at(second))
+        };
+        assert!(!admits(&first, "a", 9), "with a key that was removed");
+        assert!(admits(&first, "a", 10));
+        assert!(!admits(&first, "b", 10));
+        let both = Credential::replacing(Some(first), psk("a", 2), at(20));
+        assert!(admits(&both, "a", 15), "with the previous key");
+        assert!(admits(&both, "a", 25));
+        let second = both.used(&psk("a", 2), at(30)).unwrap();
+        assert!(!admits(&second, "a", 25), "with the key that has ended");
+        assert!(admits(&second, "a", 30));
+        assert!(!DeviceCredentials::default().admit_session_of("a", at(99)));
+    }
+
+    #[test]
+    fn a_public_key_that_is_set_again_changes_nothing() {
+        let key = |byte| {
+            let mut point = [byte; RawPublicKey::POINT_BYTES];
+            point[0] = RawPublicKey::UNCOMPRESSED;
+            RawPublicKey::from_point(&point).unwrap()
+        };
+        let first = Credential::replacing(None, key(1), at(1));
+        assert_eq!(
+            Credential::replacing(Some(first.clone()), key(1), at(2)),
+            first
+        );
+        let both = Credential::replacing(Some(first), key(2), at(2));
+        let back = Credential::replacing(Some(both), key(1), at(3));
+        assert_eq!((back.key, back.previous), (key(1), None));
+        let credentials = DeviceCredentials {
+            public_key: Some(back),
+            ..DeviceCredentials::default()
+        };
+        assert!(credentials.has_public_key(&key(1)) && !credentials.has_public_key(&key(2)));
+        assert!(credentials.admit_session_with(&key(1), at(1)));
+        assert!(!credentials.admit_session_with(&key(1), at(0)));
+    }
+
+    #[test]
+    fn a_public_key_is_the_information_of_an_uncompressed_point_on_p256() {
+        let mut spki = RawPublicKey::SPKI_PREFIX.to_vec();
+        spki.extend([4; RawPublicKey::POINT_BYTES]);
+        let key = RawPublicKey::from_spki(&spki).unwrap();
+        assert_eq!(key.spki(), spki);
+        assert_eq!(key.point(), [4; RawPublicKey::POINT_BYTES]);
+        let mut compressed = spki.clone();
+        compressed[RawPublicKey::SPKI_PREFIX.len()] = 2;
+        let mut other_curve = spki.clone();
+        other_curve[20] ^= 1;
+        let longer = [&spki[..], &[0]].concat();
+        for wrong in [
+            &[][..],
+            &spki[1..],
+            &spki[..90],
+            &longer,
+            &compressed,
+            &other_curve,
+        ] {
+            assert_eq!(RawPublicKey::from_spki(wrong), Err(InvalidPublicKey));
+        }
+    }
+
+    fn with_psk(psk: Credential<Psk>) -> DeviceCredentials {
+        DeviceCredentials {
+            psk: Some(psk),
+            ..DeviceCredentials::default()
+        }
+    }
+
+    fn keys_of(psk: &Credential<Psk>, identity: &str) -> Vec<u8> {
+        let credentials = with_psk(psk.clone());
+        let keys = credentials.psks_of(identity);
+        keys.map(|psk| psk.key.as_bytes()[0]).collect()
+    }
+
+    fn psk(identity: &str, byte: u8) -> Psk {
+        Psk {
+            identity: identity.into(),
+            key: Sealed::from_bytes(Box::from([byte])),
+        }
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_ms(1_000 * second)
+    }
+}
