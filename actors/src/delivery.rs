@@ -27,7 +27,6 @@ use crate::broker::BrokerConnector;
 use crate::clock::Clock;
 use crate::http::HttpClient;
 use crate::logging::Logging;
-pub use forwarder::sealing_context;
 pub use messages::CommandCall;
 
 use messages::{AskDestination, CreateDestination, ForgetCustomer, ForwarderCommand, Reply};

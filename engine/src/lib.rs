@@ -37,6 +37,7 @@ pub mod route;
 pub mod rules;
 pub mod schedule;
 pub mod sealed;
+pub mod sealing;
 pub mod setting;
 pub mod smpp;
 pub mod sms;

@@ -15,6 +15,8 @@
 
 mod reason;
 
+use std::fmt;
+
 use mqtt_protocol_core::mqtt::common::Cursor;
 use mqtt_protocol_core::mqtt::connection::{ConnectionOptions, Event, TimerKind};
 use mqtt_protocol_core::mqtt::packet::{
@@ -51,8 +53,8 @@ pub enum MqttVersion {
     V3,
 }
 
-/// What a client connects with.
-#[derive(Clone, Debug)]
+/// What a client connects with. Neither printing nor logging shows the password.
+#[derive(Clone)]
 pub struct MqttLogin {
     /// The version.
     pub version: MqttVersion,
@@ -67,6 +69,16 @@ pub struct MqttLogin {
     /// The topic filter of the one subscription; the broker then keeps messages for the client
     /// while it is not connected.
     pub subscription: Option<String>,
+}
+
+impl fmt::Debug for MqttLogin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MqttLogin")
+            .field("version", &self.version)
+            .field("client_id", &self.client_id)
+            .field("username", &self.username)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A message.

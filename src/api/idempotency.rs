@@ -21,6 +21,7 @@ use engine::idempotency::{
     IdempotentCall,
 };
 use engine::ids::{ActionId, CustomerId, DeviceKey};
+use engine::sealing::SecretOwner;
 use store::DeviceReads;
 
 use super::Api;
@@ -181,7 +182,10 @@ impl ResponseKeeper {
             return Ok(None);
         };
         let plain = serde_json::to_vec(response).map_err(ApiError::internal)?;
-        let sealed = self.api.master_key.seal(&plain, &seal_context(call.key));
+        let sealed = self
+            .api
+            .master_key
+            .seal(&plain, &SecretOwner::Call(call.key).context());
         Ok(Some(IdempotencyRecord {
             call,
             created: CreatedByCall::Answered(sealed),
@@ -202,11 +206,6 @@ impl ResponseKeeper {
         }
         Ok(Decision { batch, answer })
     }
-}
-
-/// What binds a sealed response to its call.
-fn seal_context(key: IdempotencyKey) -> Vec<u8> {
-    [b"response of a call ", &key.as_bytes()[..]].concat()
 }
 
 /// Executes a call that creates something other than action requests, only once if it has a key;
@@ -254,7 +253,7 @@ where
         let opened = keeper
             .api
             .master_key
-            .open(&earlier, &seal_context(once.key));
+            .open(&earlier, &SecretOwner::Call(once.key).context());
         let opened = opened.map_err(ApiError::internal)?;
         serde_json::from_slice(&opened).map_err(ApiError::internal)
     });

@@ -8,12 +8,13 @@ use std::str::FromStr;
 
 use actors::smpp::SmppServer;
 use engine::BlockSize;
+use zeroize::Zeroizing;
 
 use super::StoreChoice;
 
 /// A text that is neither printed nor logged.
 #[derive(Clone, Default, Eq, PartialEq)]
-pub struct SecretText(String);
+pub struct SecretText(Zeroizing<String>);
 
 impl SecretText {
     /// The text itself.
@@ -162,7 +163,7 @@ pub(super) fn smpp_field(max: usize) -> impl Fn(&str) -> Result<String, String> 
 
 /// The password of SMPP.
 pub(crate) fn smpp_password(text: &str) -> Result<SecretText, String> {
-    smpp_field(SMPP_PASSWORD_MAX)(text).map(SecretText)
+    smpp_field(SMPP_PASSWORD_MAX)(text).map(|text| SecretText(text.into()))
 }
 
 /// A store that this build supports.
@@ -180,7 +181,7 @@ pub(crate) const TOKEN_CHARS_MIN: usize = 32;
 pub(super) fn token(text: &str) -> Result<SecretText, String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-._~+/=".contains(c);
     if text.len() >= TOKEN_CHARS_MIN && text.chars().all(allowed) {
-        Ok(SecretText(text.to_owned()))
+        Ok(SecretText(text.to_owned().into()))
     } else {
         Err(format!(
             "must consist of at least {TOKEN_CHARS_MIN} letters, digits and -._~+/="
@@ -191,7 +192,7 @@ pub(super) fn token(text: &str) -> Result<SecretText, String> {
 /// 32 bytes in hexadecimal.
 pub(super) fn master_key(text: &str) -> Result<SecretText, String> {
     if text.len() == 64 && text.chars().all(|c| c.is_ascii_hexdigit()) {
-        Ok(SecretText(text.to_owned()))
+        Ok(SecretText(text.to_owned().into()))
     } else {
         Err("must be 64 hexadecimal digits".to_owned())
     }

@@ -15,6 +15,7 @@ use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use engine::sealed::Sealed;
 use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
 const FORMAT: u8 = 1;
 const KEY_ID_BYTES: usize = 4;
@@ -86,8 +87,34 @@ impl MasterKey {
     /// with a random key and mode 0600.
     pub fn load_or_make(data_dir: &Path) -> Result<Self, KeyError> {
         let path = path_in(data_dir);
-        let text = read_or_make(&path).map_err(|source| KeyError::Io { path, source })?;
+        let text = read_or_make(&path, None).map_err(|source| KeyError::Io { path, source })?;
         Self::parse(&text)
+    }
+
+    /// The key that is to replace the one of a directory, in its file `master-key.next`; if the file
+    /// does not exist, it is created with `text`, or with a random key.
+    pub fn load_or_make_next(data_dir: &Path, text: Option<&str>) -> Result<Self, KeyError> {
+        if let Some(text) = text {
+            Self::parse(text)?;
+        }
+        let path = next_path_in(data_dir);
+        let text = read_or_make(&path, text).map_err(|source| KeyError::Io { path, source })?;
+        Self::parse(&text)
+    }
+
+    /// Whether the key of a directory is being replaced: some secrets may be sealed with the next
+    /// one already.
+    pub fn is_being_replaced(data_dir: &Path) -> bool {
+        next_path_in(data_dir).exists()
+    }
+
+    /// Makes the next key of a directory its key. The former one is gone.
+    pub fn replace(data_dir: &Path) -> Result<(), KeyError> {
+        let path = path_in(data_dir);
+        let renamed = fs::rename(next_path_in(data_dir), &path);
+        renamed
+            .and_then(|()| sync_directory_of(&path))
+            .map_err(|source| KeyError::Io { path, source })
     }
 
     /// Seals a secret that belongs to `context`.
@@ -110,7 +137,7 @@ impl MasterKey {
     }
 
     /// Opens a secret that belongs to `context`.
-    pub fn open(&self, sealed: &Sealed, context: &[u8]) -> Result<Vec<u8>, CannotOpen> {
+    pub fn open(&self, sealed: &Sealed, context: &[u8]) -> Result<Zeroizing<Vec<u8>>, CannotOpen> {
         let (format, rest) = sealed
             .as_bytes()
             .split_first()
@@ -133,22 +160,40 @@ impl MasterKey {
         };
         self.cipher
             .decrypt(&XNonce::from(*nonce), payload)
+            .map(Zeroizing::new)
             .map_err(|_| CannotOpen::Tampered)
+    }
+
+    /// Whether two keys are the same, as far as their ids tell.
+    pub fn is(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+
+    /// Whether this key sealed a secret. The id of a key does not prove it, so only opening tells
+    /// whether the secret is whole.
+    pub fn has_sealed(&self, sealed: &Sealed) -> bool {
+        let [format, id @ ..] = sealed.as_bytes() else {
+            return false;
+        };
+        *format == FORMAT && id.starts_with(&self.id)
     }
 }
 
-fn read_or_make(path: &Path) -> io::Result<String> {
+fn read_or_make(path: &Path, text: Option<&str>) -> io::Result<Zeroizing<String>> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
-        read => return read,
+        read => return read.map(Zeroizing::new),
     }
-    make(path)?;
+    match text {
+        Some(text) => make(path, text.trim())?,
+        None => make(path, &to_hex(&Zeroizing::new(random::<32>())[..]))?,
+    }
     // Another process may have created it first; then its key is used.
-    fs::read_to_string(path)
+    fs::read_to_string(path).map(Zeroizing::new)
 }
 
 /// Creates the file whole or not at all, and never overwrites an existing one.
-fn make(path: &Path) -> io::Result<()> {
+fn make(path: &Path, text: &str) -> io::Result<()> {
     let unfinished = path.with_extension(std::process::id().to_string());
     let mut file = OpenOptions::new()
         .write(true)
@@ -156,8 +201,7 @@ fn make(path: &Path) -> io::Result<()> {
         .truncate(true)
         .mode(0o600)
         .open(&unfinished)?;
-    let key: [u8; 32] = random();
-    writeln!(file, "{}", to_hex(&key))?;
+    writeln!(file, "{text}")?;
     file.sync_all()?;
     let linked = fs::hard_link(&unfinished, path);
     fs::remove_file(&unfinished)?;
@@ -169,6 +213,10 @@ fn make(path: &Path) -> io::Result<()> {
 
 fn path_in(data_dir: &Path) -> PathBuf {
     data_dir.join("master-key")
+}
+
+fn next_path_in(data_dir: &Path) -> PathBuf {
+    data_dir.join("master-key.next")
 }
 
 fn sync_directory_of(path: &Path) -> io::Result<()> {
@@ -187,15 +235,16 @@ fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
-fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+fn to_hex(bytes: &[u8]) -> Zeroizing<String> {
+    let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+    Zeroizing::new(digits.collect())
 }
 
-fn from_hex(text: &str) -> Option<[u8; 32]> {
+fn from_hex(text: &str) -> Option<Zeroizing<[u8; 32]>> {
     if text.len() != 64 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;
     }
-    let mut bytes = [0; 32];
+    let mut bytes = Zeroizing::new([0; 32]);
     for (byte, at) in bytes.iter_mut().zip((0..64).step_by(2)) {
         *byte = u8::from_str_radix(text.get(at..at + 2)?, 16).ok()?;
     }
@@ -215,7 +264,9 @@ mod tests {
     #[test]
     fn a_secret_opens_only_with_its_key_and_context() {
         let sealed = key(1).seal(b"secret", b"device 7");
-        assert_eq!(key(1).open(&sealed, b"device 7"), Ok(b"secret".to_vec()));
+        let opened = key(1).open(&sealed, b"device 7").unwrap();
+        assert_eq!(*opened, b"secret");
+        assert!(key(1).has_sealed(&sealed) && !key(2).has_sealed(&sealed));
         assert_eq!(key(2).open(&sealed, b"device 7"), Err(CannotOpen::OtherKey));
         assert_eq!(key(1).open(&sealed, b"device 8"), Err(CannotOpen::Tampered));
     }
@@ -258,18 +309,41 @@ mod tests {
         let made = MasterKey::load_or_make(home.path()).unwrap();
         let loaded = MasterKey::load_or_make(home.path()).unwrap();
         let sealed = made.seal(b"secret", b"");
-        assert_eq!(loaded.open(&sealed, b""), Ok(b"secret".to_vec()));
+        assert_eq!(*loaded.open(&sealed, b"").unwrap(), b"secret");
         let file = home.path().join("master-key");
         assert_eq!(
             fs::metadata(&file).unwrap().permissions().mode() & 0o777,
             0o600
         );
         let text = fs::read_to_string(&file).unwrap();
-        assert_eq!(
-            MasterKey::parse(&text).unwrap().open(&sealed, b""),
-            Ok(b"secret".to_vec())
-        );
+        let parsed = MasterKey::parse(&text).unwrap();
+        assert_eq!(*parsed.open(&sealed, b"").unwrap(), b"secret");
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn the_next_key_of_a_directory_replaces_its_key() {
+        let home = tempfile::tempdir().unwrap();
+        let first = MasterKey::load_or_make(home.path()).unwrap();
+        assert!(!MasterKey::is_being_replaced(home.path()));
+        let next = MasterKey::load_or_make_next(home.path(), None).unwrap();
+        assert!(MasterKey::is_being_replaced(home.path()));
+        let again = MasterKey::load_or_make_next(home.path(), None).unwrap();
+        let sealed = next.seal(b"secret", b"");
+        assert!(again.has_sealed(&sealed) && !first.has_sealed(&sealed));
+        MasterKey::replace(home.path()).unwrap();
+        assert!(!MasterKey::is_being_replaced(home.path()));
+        let current = MasterKey::load_or_make(home.path()).unwrap();
+        assert_eq!(*current.open(&sealed, b"").unwrap(), b"secret");
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
+
+        let given = "ab".repeat(32);
+        let next = MasterKey::load_or_make_next(home.path(), Some(&given)).unwrap();
+        assert!(next.has_sealed(&MasterKey::parse(&given).unwrap().seal(b"", b"")));
+        assert!(matches!(
+            MasterKey::load_or_make_next(home.path(), Some("short")),
+            Err(KeyError::Malformed)
+        ));
     }
 
     #[test]

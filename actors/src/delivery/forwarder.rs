@@ -8,8 +8,6 @@ mod broker_link;
 mod event_sender;
 mod running_tasks;
 
-pub use event_sender::sealing_context;
-
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;

@@ -6,6 +6,7 @@ use std::fmt;
 use hmac::{Hmac, KeyInit, Mac};
 use protocol::base64_text;
 use sha2::Sha256;
+use zeroize::Zeroizing;
 
 use crate::ids::EventId;
 use crate::moment::Timestamp;
@@ -18,7 +19,7 @@ const SECRET_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
 /// The secret that signs the events of a destination.
 #[derive(Clone, Eq, PartialEq)]
-pub struct SigningSecret(Box<[u8]>);
+pub struct SigningSecret(Zeroizing<Box<[u8]>>);
 
 /// Why a secret is refused.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -41,7 +42,7 @@ impl SigningSecret {
         if !SECRET_BYTES.contains(&bytes.len()) {
             return Err(InvalidSecret::Length);
         }
-        Ok(Self(bytes.into()))
+        Ok(Self(Zeroizing::new(bytes.into())))
     }
 
     /// The headers of an event that is sent at this time, signed.

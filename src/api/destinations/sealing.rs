@@ -1,10 +1,10 @@
 //! How are the secrets of a destination encrypted? Bound to the destination, so that another one
 //! cannot decrypt them.
 
-use actors::delivery::sealing_context;
 use engine::directory::destination::SealedField;
 use engine::ids::DestinationId;
 use engine::sealed::Sealed;
+use engine::sealing::SecretOwner;
 
 use crate::api::Api;
 
@@ -16,7 +16,7 @@ impl Api {
         field: SealedField<'_>,
         text: &str,
     ) -> Sealed {
-        let context = sealing_context(id, field);
+        let context = SecretOwner::Destination(id, field).context();
         self.master_key.seal(text.as_bytes(), &context)
     }
 }

@@ -24,26 +24,16 @@ use engine::event::{DeviceInfo, Event, EventContent, EventType};
 use engine::ids::{CustomerId, DestinationId, EventId};
 use engine::moment::Timestamp;
 use engine::sealed::Sealed;
+use engine::sealing::SecretOwner;
 use store::sealed::MasterKey;
 use store::{DeliveryReads, Unavailable};
+use zeroize::Zeroizing;
 
 use super::broker_link::BrokerLink;
 use crate::broker::{BrokerAddress, BrokerTls};
 use crate::clock::Clock;
 use crate::delivery::DeliveryParts;
 use crate::http::{HttpClient, HttpMethod, HttpOutcome, HttpRequest};
-
-/// The context a field of a destination is sealed with: moved to another record, it does not open.
-pub fn sealing_context(id: DestinationId, field: SealedField<'_>) -> Vec<u8> {
-    let (kind, name) = match field {
-        SealedField::Header(name) => (b"header ".as_slice(), name),
-        SealedField::Secret => (b"secret ".as_slice(), ""),
-        SealedField::WebhookKey => (b"webhook key ".as_slice(), ""),
-        SealedField::BrokerPassword => (b"broker password ".as_slice(), ""),
-        SealedField::BrokerKey => (b"broker key ".as_slice(), ""),
-    };
-    [kind, id.as_bytes(), name.as_bytes()].concat()
-}
 
 /// The result of a test that a broker accepted.
 const PUBLISHED: &str = "the broker acknowledged the event";
@@ -268,7 +258,7 @@ impl ResolvedTarget {
     ) -> Result<Self, Unusable> {
         let url = DestinationUrl::parse(&webhook.url, policy).map_err(|_| Unusable::Address)?;
         let secret = webhook.secret.as_ref().map(|sealed| {
-            let secret = open(key, sealed, id, SealedField::Secret)?;
+            let secret = Zeroizing::new(open(key, sealed, id, SealedField::Secret)?);
             SigningSecret::parse(&secret).map_err(|_| Unusable::Sealed)
         });
         Ok(Self::Envelope(EnvelopeTarget {
@@ -289,7 +279,7 @@ impl ResolvedTarget {
         let partner = Partner::find(&plugin.partner).ok_or(Unusable::Partner)?;
         let server = ServerDomain::parse(&plugin.server_domain, policy);
         let server = server.map_err(|_| Unusable::Address)?;
-        let opened = open(key, &plugin.webhook_key, id, SealedField::WebhookKey)?;
+        let opened = Zeroizing::new(open(key, &plugin.webhook_key, id, SealedField::WebhookKey)?);
         let webhook_key = WebhookKey::parse(&opened).map_err(|_| Unusable::Sealed)?;
         Ok(Self::Envelope(EnvelopeTarget {
             url: partner.url(&server, &webhook_key),
@@ -480,9 +470,10 @@ fn open(
     id: DestinationId,
     field: SealedField<'_>,
 ) -> Result<String, Unusable> {
-    let opened = key.open(sealed, &sealing_context(id, field));
+    let opened = key.open(sealed, &SecretOwner::Destination(id, field).context());
     let plain = opened.map_err(|_| Unusable::Sealed)?;
-    String::from_utf8(plain).map_err(|_| Unusable::Sealed)
+    let text = std::str::from_utf8(&plain).map_err(|_| Unusable::Sealed)?;
+    Ok(text.to_owned())
 }
 
 #[cfg(test)]
@@ -550,7 +541,7 @@ mod tests {
 
     fn plugin_of(partner: &Partner, key: &MasterKey) -> Destination {
         let id = DestinationId::from_bytes([5; 16]);
-        let context = sealing_context(id, SealedField::WebhookKey);
+        let context = SecretOwner::Destination(id, SealedField::WebhookKey).context();
         let plugin = Plugin {
             partner: partner.id.into(),
             server_domain: "partner.example.com:8443".into(),

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use zeroize::Zeroizing;
+
 use super::placeholder::in_url;
 use super::policy::AddressPolicy;
 use super::{DestinationUrl, UrlFault, admit};
@@ -19,7 +21,7 @@ pub struct ServerDomain(Box<str>);
 
 /// The key that a partner gave the customer; it is a credential.
 #[derive(Clone, Eq, PartialEq)]
-pub struct WebhookKey(Box<str>);
+pub struct WebhookKey(Zeroizing<Box<str>>);
 
 /// Why a server is refused.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -105,7 +107,7 @@ impl WebhookKey {
         if matches!(text, "." | "..") {
             return Err(WebhookKeyFault::Dots);
         }
-        Ok(Self(text.into()))
+        Ok(Self(Zeroizing::new(text.into())))
     }
 
     /// The key as the partner gave it, to be sealed.
