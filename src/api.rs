@@ -35,6 +35,7 @@ mod openapi;
 mod page;
 mod plugins;
 mod psk;
+mod public_key;
 mod rate_limit;
 mod records;
 mod routes;

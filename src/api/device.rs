@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use engine::base64_text;
+use engine::credentials::{Credential, RawPublicKey};
 use engine::delivery::body::value;
 use engine::device::record::{Observation, ObservationTarget, Registration};
 use engine::device::snapshot::{CurrentExchange, PendingAction, Presence, Snapshot};
@@ -40,15 +42,32 @@ pub(super) struct DeviceBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     psk: PskBody,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    public_key: Option<PublicKeyBody>,
     created: String,
     tags: BTreeMap<String, String>,
 }
 
 /// The public part of a pre-shared key.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct PskBody {
     identity: String,
     configured: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created: Option<String>,
+    /// Whether the previous key is still valid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous_valid: Option<bool>,
+}
+
+/// A raw public key.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PublicKeyBody {
+    key: String,
+    created: String,
+    previous_valid: bool,
 }
 
 /// A device in a list.
@@ -175,12 +194,36 @@ impl DeviceBody {
             ip: profile.ip.as_ref().map(ToString::to_string),
             endpoint: profile.endpoint.to_string(),
             name: profile.name.as_ref().map(ToString::to_string),
-            psk: PskBody {
-                identity: profile.psk_identity().to_owned(),
-                configured: profile.credentials.psk.is_some(),
-            },
+            psk: PskBody::of(profile),
+            public_key: profile
+                .credentials
+                .public_key
+                .as_ref()
+                .map(PublicKeyBody::of),
             created: profile.created_at.iso().to_string(),
             tags: tags_of(profile),
+        }
+    }
+}
+
+impl PskBody {
+    fn of(profile: &Profile) -> Self {
+        let psk = profile.credentials.psk.as_ref();
+        Self {
+            identity: profile.psk_identity().to_owned(),
+            configured: psk.is_some(),
+            created: psk.map(|psk| shown(psk.created_at)),
+            previous_valid: psk.map(|psk| psk.previous.is_some()),
+        }
+    }
+}
+
+impl PublicKeyBody {
+    fn of(credential: &Credential<RawPublicKey>) -> Self {
+        Self {
+            key: base64_text::encode(&credential.key.spki()),
+            created: shown(credential.created_at),
+            previous_valid: credential.previous.is_some(),
         }
     }
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use engine::change::UniqueName;
 use engine::directory::device::{NewDevice, create_device, draft_device, names_wanted};
 use engine::dispatch::is_of_one_host;
-use engine::ids::{DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
+use engine::ids::{CustomerId, DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
 use engine::profile::Profile;
 use engine::query::HistoryFilter;
 use engine::query::devices::{DevicePage, DevicePageRequest, DeviceTotal, ListedDevice};
@@ -26,6 +26,7 @@ use super::error::ApiError;
 use super::fields::{FieldFault, Fields, label};
 use super::idempotency::{self, CreatedResponse, IdempotencyKeyHeader, ResponseKeeper};
 use super::page::{pages, wanted};
+use super::psk::{NewPsk, read_psk};
 use super::records::settle;
 use super::segment::PathSegment;
 use super::sms;
@@ -60,8 +61,7 @@ pub(super) async fn create(
     let act = async move |keeper: ResponseKeeper| {
         let api = devices;
         settle(&*api.commits, async || {
-            let profile = draft_device(&mut api.clock.moment(), &customer, new.clone())?;
-            api.networks.admit(&customer, profile.ip)?;
+            let profile = drafted(&api, &customer, new.clone())?;
             let taken = borne(&api, names_wanted(&profile)).await?;
             keeper.keep(create_device(profile, taken)?, |profile| {
                 let location = format!("/management-api/v1/devices/{}", profile.device);
@@ -152,8 +152,30 @@ pub(super) fn found(profile: Option<Profile>) -> Result<Profile, ApiError> {
     profile.ok_or_else(|| ApiError::unknown("device"))
 }
 
+/// A new device, and its pre-shared key if it has one.
+#[derive(Clone)]
+pub(super) struct NewDeviceFields {
+    new: NewDevice,
+    psk: Option<NewPsk>,
+}
+
+/// The device as it would be created.
+pub(super) fn drafted(
+    api: &Api,
+    customer: &CustomerId,
+    NewDeviceFields { new, psk }: NewDeviceFields,
+) -> Result<Profile, ApiError> {
+    let profile = draft_device(&mut api.clock.moment(), customer, new)?;
+    api.networks.admit(customer, profile.ip)?;
+    Ok(match psk {
+        Some(psk) => psk.given_to(&profile, api),
+        None => profile,
+    })
+}
+
 /// The new device in the fields of a body or a line of an import.
-pub(super) fn new_device(mut fields: Fields) -> Result<NewDevice, ApiError> {
+pub(super) fn new_device(mut fields: Fields) -> Result<NewDeviceFields, ApiError> {
+    let psk = fields.object("psk", read_psk).flatten();
     let new = NewDevice {
         device: fields.optional("deviceId", DeviceId::parse),
         iccid: fields.optional("iccid", Iccid::parse),
@@ -164,7 +186,7 @@ pub(super) fn new_device(mut fields: Fields) -> Result<NewDevice, ApiError> {
         name: fields.optional("name", label),
         tags: tags(&mut fields),
     };
-    fields.finish(Some(new))
+    fields.finish(Some(NewDeviceFields { new, psk }))
 }
 
 fn tags(fields: &mut Fields) -> Tags {

@@ -24,19 +24,14 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use tracing::{Instrument, debug, error, info};
 
 use engine::change::UniqueName;
-use engine::directory::device::draft_device;
 use engine::ids::{CustomerId, TraceId};
-use engine::moment::Moment;
-use engine::profile::Profile;
 
 use super::Api;
 use super::access::AuthenticatedCaller;
 use super::body::{essence, expect_plain, media_type};
 use super::call::Call;
-use super::devices::new_device;
+use super::devices::{drafted, new_device};
 use super::error::ApiError;
-use super::fields::Fields;
-use super::networks::Networks;
 use batches::{BATCH_LINES, Batches, DraftLine, SettledLine};
 use records::{Format, Record};
 use report::{LineCounts, ReportMode};
@@ -165,11 +160,10 @@ impl Import {
 
     fn take(&mut self, record: Record) {
         self.lines_left -= 1;
-        let draft = drafted(
-            &mut self.api.clock.moment(),
-            (&self.caller.customer, &self.api.networks),
-            record.fields,
-        );
+        let draft = record
+            .fields
+            .and_then(new_device)
+            .and_then(|new| drafted(&self.api, &self.caller.customer, new));
         self.entries.push(DraftLine {
             line: record.line,
             draft: draft.map_err(ApiError::into_faults),
@@ -260,16 +254,6 @@ fn wants_lines(headers: &HeaderMap) -> bool {
         .filter_map(|value| value.to_str().ok());
     let mut types = accepted.flat_map(|value| value.split(','));
     types.any(|media_type| Format::of(&essence(media_type)) == Some(Format::Ndjson))
-}
-
-fn drafted(
-    m: &mut Moment,
-    (customer, networks): (&CustomerId, &Networks),
-    fields: Result<Fields, ApiError>,
-) -> Result<Profile, ApiError> {
-    let new = new_device(fields?)?;
-    networks.admit(customer, new.ip)?;
-    Ok(draft_device(m, customer, new)?)
 }
 
 /// Runs the import, then answers with the complete report.

@@ -1,13 +1,19 @@
-//! Which handler sets the pre-shared key of a device?
+//! Which handlers set, generate and remove the pre-shared key of a device?
 
 pub(super) mod described;
 
 use actix_web::{HttpResponse, web};
+use serde::Serialize;
+use zeroize::Zeroizing;
 
 use engine::directory::amending::{amend_device, names_gained};
-use engine::directory::credentials::with_psk;
+use engine::directory::credentials::{with_psk, without_psk};
 use engine::directory::psk::{PskFormat, PskIdentity, parse_key};
+use engine::directory::{Decision, DirectoryRefusal};
 use engine::ids::{DeviceId, DeviceKey};
+use engine::profile::Profile;
+use engine::sealed::Sealed;
+use engine::sealing::SecretOwner;
 
 use super::Api;
 use super::access::AuthenticatedCaller;
@@ -15,45 +21,152 @@ use super::body::Json;
 use super::devices::{borne, found};
 use super::error::ApiError;
 use super::fields::Fields;
-use super::records::settle;
+use super::idempotency::{self, CreatedResponse, IdempotencyKeyHeader, ResponseKeeper};
+use super::records::{settle, to_its_end};
+use super::secret;
 use super::segment::PathSegment;
 use super::words::Word;
+
+/// A generated key, which only this response contains.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GeneratedBody {
+    identity: String,
+    secret_key: String,
+    format: &'static str,
+}
+
+/// A pre-shared key that a caller gave.
+#[derive(Clone)]
+pub(super) struct NewPsk {
+    identity: Option<PskIdentity>,
+    key: Zeroizing<Vec<u8>>,
+}
 
 /// POST: sets the key of a device.
 pub(super) async fn give(
     caller: AuthenticatedCaller,
     PathSegment(device): PathSegment<DeviceId>,
-    Json(fields): Json,
+    Json(mut fields): Json,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
-    let (identity, key) = new_key(fields)?;
+    let psk = read_psk(&mut fields);
+    let psk = fields.finish(psk)?;
     let device = DeviceKey::of(&caller.customer, &device);
-    // Bound to the device: with another record, the key cannot be decrypted.
-    let sealed = api.master_key.seal(&key, device.as_bytes());
-    settle(&*api.commits, async || {
-        let was = found(api.store.profile(device).await?)?;
-        let now = api.clock.now();
-        let is = with_psk(&was, identity.as_ref(), sealed.clone(), now);
-        let taken = borne(&api, names_gained(&was, &is)).await?;
-        Ok(amend_device(was, is, taken)?)
-    })
-    .await?;
-    Ok(HttpResponse::NoContent().finish())
+    let keys = api.clone();
+    change_keys(api, device, move |was| Ok(psk.given_to(was, &keys))).await
 }
 
-fn new_key(mut fields: Fields) -> Result<(Option<PskIdentity>, Vec<u8>), ApiError> {
+/// POST: generates a key for a device.
+pub(super) async fn generate(
+    caller: AuthenticatedCaller,
+    PathSegment(device): PathSegment<DeviceId>,
+    named: IdempotencyKeyHeader,
+    Json(mut fields): Json,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, ApiError> {
+    let call = named.read(&["psk", device.as_str()], &mut fields);
+    let identity = fields.optional("identity", PskIdentity::parse);
+    let identity = fields.finish(Some(identity))?;
+    let device = DeviceKey::of(&caller.customer, &device);
+    let key = secret::draw_psk().map_err(ApiError::internal)?;
+    let psk = NewPsk { identity, key };
+    let devices = api.clone();
+    let act = async move |keeper: ResponseKeeper| {
+        let api = devices;
+        let created = settle(&*api.commits, async || {
+            let was = found(api.store.profile(device).await?)?;
+            let is = psk.given_to(&was, &api);
+            keeper.keep(amended(&api, was, is).await?, |is| {
+                let body = GeneratedBody {
+                    identity: is.psk_identity().to_owned(),
+                    secret_key: psk.hex(),
+                    format: PskFormat::Hex.word(),
+                };
+                CreatedResponse::of(None, &body)
+            })
+        });
+        let created = created.await?;
+        api.devices.take_identity(device).await?;
+        Ok(created)
+    };
+    idempotency::create(&api, Some(&caller), call, act).await
+}
+
+/// DELETE: removes the key of a device, and the one before it.
+pub(super) async fn remove(
+    caller: AuthenticatedCaller,
+    PathSegment(device): PathSegment<DeviceId>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, ApiError> {
+    let device = DeviceKey::of(&caller.customer, &device);
+    change_keys(api, device, without_psk).await
+}
+
+/// Changes the keys of a device, and then has its arbiter learn of it: 204. The change completes
+/// even if the caller disconnects.
+pub(super) async fn change_keys(
+    api: web::Data<Api>,
+    device: DeviceKey,
+    change: impl Fn(&Profile) -> Result<Profile, DirectoryRefusal> + 'static,
+) -> Result<HttpResponse, ApiError> {
+    to_its_end(async move {
+        settle(&*api.commits, async || {
+            let was = found(api.store.profile(device).await?)?;
+            let is = change(&was)?;
+            amended(&api, was, is).await
+        })
+        .await?;
+        api.devices.take_identity(device).await?;
+        Ok(HttpResponse::NoContent().finish())
+    })
+    .await
+}
+
+async fn amended(api: &Api, was: Profile, is: Profile) -> Result<Decision<Profile>, ApiError> {
+    let taken = borne(api, names_gained(&was, &is)).await?;
+    Ok(amend_device(was, is, taken)?)
+}
+
+impl NewPsk {
+    /// The device with this key, sealed for it.
+    pub(super) fn given_to(&self, was: &Profile, api: &Api) -> Profile {
+        let context = SecretOwner::Device(was.key()).context();
+        let sealed = api.master_key.seal(&self.key, &context);
+        with_psk(was, self.identity.as_ref(), sealed, api.clock.now())
+    }
+
+    fn hex(&self) -> String {
+        self.key.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl Api {
+    /// Whether two secrets of the same owner are the same.
+    pub(super) fn is_same_secret(
+        &self,
+        owner: SecretOwner<'_>,
+        one: &Sealed,
+        other: &Sealed,
+    ) -> bool {
+        let opened = |sealed| self.master_key.open(sealed, &owner.context());
+        match (opened(one), opened(other)) {
+            (Ok(one), Ok(other)) => one == other,
+            (Err(_), _) | (_, Err(_)) => false,
+        }
+    }
+}
+
+/// The key in the fields of a body.
+pub(super) fn read_psk(fields: &mut Fields) -> Option<NewPsk> {
     let identity = fields.optional("identity", PskIdentity::parse);
     let format = fields.required("format", PskFormat::read);
     let text = fields.required("secretKey", |text| Ok::<_, String>(text.to_owned()));
-    let key = match (format, text) {
-        (Some(format), Some(text)) => match parse_key(format, &text) {
-            Ok(key) => Some(key),
-            Err(fault) => {
-                fields.fault("secretKey", fault);
-                None
-            }
-        },
-        (None, _) | (_, None) => None,
-    };
-    fields.finish(key.map(|key| (identity, key)))
+    match parse_key(format?, &Zeroizing::new(text?)) {
+        Ok(key) => Some(NewPsk { identity, key }),
+        Err(fault) => {
+            fields.fault("secretKey", fault);
+            None
+        }
+    }
 }

@@ -16,8 +16,8 @@ use super::plugins::Plugins;
 use super::sms::described::{forwarder, network};
 use super::{
     actions, backup, brokers, clients, customers, definitions, devices, docs, health, import,
-    integrations, jobs, logs, messages, metrics, networks, openapi, plugins, psk, schedules,
-    settings, sms, strangers, tokens,
+    integrations, jobs, logs, messages, metrics, networks, openapi, plugins, psk, public_key,
+    schedules, settings, sms, strangers, tokens,
 };
 
 /// One route: method, path, access, description and handler.
@@ -113,6 +113,14 @@ routes! {
         Customer(DevicesWrite) => devices::delete, devices::described::delete;
     POST "/management-api/v1/devices/{device}/psk"
         Customer(DevicesWrite) => psk::give, psk::described::give;
+    DELETE "/management-api/v1/devices/{device}/psk"
+        Customer(DevicesWrite) => psk::remove, psk::described::remove;
+    POST "/management-api/v1/devices/{device}/psk/generate"
+        Customer(DevicesWrite) => psk::generate, psk::described::generate;
+    PUT "/management-api/v1/devices/{device}/public-key"
+        Customer(DevicesWrite) => public_key::put, public_key::described::put;
+    DELETE "/management-api/v1/devices/{device}/public-key"
+        Customer(DevicesWrite) => public_key::remove, public_key::described::remove;
     GET "/management-api/v1/devices/{device}/messages"
         Customer(DevicesRead) => messages::list, messages::described::list;
     // Action requests (seed 4.2 to 4.7).

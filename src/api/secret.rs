@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use engine::customer::SecretDigest;
+use zeroize::Zeroizing;
 
 /// Random bytes in a secret: 256 bits cannot be guessed.
 const SECRET_BYTES: usize = 32;
@@ -13,6 +14,17 @@ pub(super) fn draw() -> Result<String, getrandom::Error> {
     let mut bytes = [0; SECRET_BYTES];
     getrandom::fill(&mut bytes)?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// Random bytes in a generated pre-shared key: as many as the keys of AES-128 have. Many devices
+/// support no more.
+const PSK_BYTES: usize = 16;
+
+/// A new pre-shared key.
+pub(super) fn draw_psk() -> Result<Zeroizing<Vec<u8>>, getrandom::Error> {
+    let mut bytes = Zeroizing::new(vec![0; PSK_BYTES]);
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Whether two digests are equal, in constant time.

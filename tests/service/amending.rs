@@ -241,10 +241,8 @@ fn the_psk_identity_follows_the_endpoint_until_a_key_is_set() {
     assert_eq!(given.status, 204);
     let moved = amend(&caller, &json!({ "endpoint": "ep-3" })).expect(200);
     assert_eq!(moved["endpoint"], "ep-3");
-    assert_eq!(
-        moved["psk"],
-        json!({ "identity": "ep-2", "configured": true })
-    );
+    assert_eq!(moved["psk"]["identity"], "ep-2");
+    assert_eq!(moved["psk"]["configured"], true);
     let freed = json!({ "deviceId": "other", "endpoint": ID });
     caller.post(&format!("{API}/devices"), &freed).expect(201);
     let held = json!({ "deviceId": "third", "endpoint": "ep-2" });

@@ -32,6 +32,7 @@ mod idempotency;
 mod identity;
 mod import;
 mod jobs;
+mod keys;
 mod listing;
 mod load;
 mod log_statistics;

@@ -6,10 +6,13 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::change::{Batch, Change, Counter, CounterDelta, Expect, UniqueName};
+use crate::credentials::Credential;
 use crate::directory::Decision;
 use crate::directory::device::reportable;
 use crate::ids::{CustomerId, DeviceKey};
 use crate::profile::Profile;
+use crate::sealed::Sealed;
+use crate::sealing::SecretOwner;
 
 /// The existing devices that were read; names that are not in it are free.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -31,16 +34,20 @@ pub enum LineOutcome {
     Refused(Vec<UniqueName>),
 }
 
+/// Whether two sealed secrets of an owner are the same; only the holder of the master key knows.
+pub type IsSameSecret<'a> = dyn Fn(SecretOwner<'_>, &Sealed, &Sealed) -> bool + 'a;
+
 /// Decides a batch of drafts of one customer; the answer has the outcome of each draft, in order.
 ///
 /// A batch without changes need not be committed.
 pub fn import_devices<'a>(
     customer: &CustomerId,
     drafts: impl IntoIterator<Item = &'a Profile>,
-    known: &ExistingDevices,
+    (known, is_same_secret): (&ExistingDevices, &IsSameSecret<'_>),
 ) -> Decision<Vec<LineOutcome>> {
     let mut import = Import {
         known,
+        is_same_secret,
         key_by_name: HashSet::new(),
         created_by_key: HashMap::new(),
         expects: vec![Expect::Taken(UniqueName::Customer(customer.clone()))],
@@ -65,6 +72,7 @@ pub fn import_devices<'a>(
 /// A batch that is being decided.
 struct Import<'a> {
     known: &'a ExistingDevices,
+    is_same_secret: &'a IsSameSecret<'a>,
     /// The unique names of devices of earlier lines.
     key_by_name: HashSet<UniqueName>,
     created_by_key: HashMap<DeviceKey, &'a Profile>,
@@ -77,7 +85,7 @@ impl<'a> Import<'a> {
         let key = draft.key();
         let created = self.created_by_key.get(&key).copied();
         let existing = created.or_else(|| self.known.profile_by_key.get(&key));
-        if existing.is_some_and(|existing| is_unchanged(existing, draft)) {
+        if existing.is_some_and(|existing| self.is_unchanged(existing, draft)) {
             return LineOutcome::Unchanged;
         }
         let names = UniqueName::all_of(draft);
@@ -102,17 +110,27 @@ impl<'a> Import<'a> {
         });
         LineOutcome::Created
     }
-}
 
-/// Whether a device equals a draft with the same key in all fields that an import can have.
-fn is_unchanged(existing: &Profile, draft: &Profile) -> bool {
-    let compared = Profile {
-        number: draft.number,
-        credentials: draft.credentials.clone(),
-        created_at: draft.created_at,
-        ..existing.clone()
-    };
-    compared == *draft
+    /// Whether a device equals a draft with the same id in all fields that the draft has.
+    fn is_unchanged(&self, existing: &Profile, draft: &Profile) -> bool {
+        let compared = Profile {
+            number: draft.number,
+            credentials: draft.credentials.clone(),
+            created_at: draft.created_at,
+            ..existing.clone()
+        };
+        compared == *draft && self.has_key_of(existing, draft)
+    }
+
+    /// Whether a device has the pre-shared key of a draft, if the draft has one.
+    fn has_key_of(&self, existing: &Profile, draft: &Profile) -> bool {
+        let Some(Credential { key: wanted, .. }) = &draft.credentials.psk else {
+            return true;
+        };
+        let owner = SecretOwner::Device(draft.key());
+        let mut keys = existing.credentials.psks_of(&wanted.identity);
+        keys.any(|psk| (self.is_same_secret)(owner, &psk.key, &wanted.key))
+    }
 }
 
 #[cfg(test)]
@@ -129,7 +147,7 @@ mod tests {
     #[test]
     fn every_device_is_created_if_its_names_are_free() {
         let drafts = [draft("a"), draft("b")];
-        let decided = import_devices(&acme(), &drafts, &ExistingDevices::default());
+        let decided = decided(&drafts, &ExistingDevices::default());
         let mut expects = vec![Expect::Taken(UniqueName::Customer(acme()))];
         let names = drafts.iter().flat_map(UniqueName::all_of);
         expects.extend(names.map(Expect::Free));
@@ -218,12 +236,10 @@ mod tests {
 
     #[test]
     fn a_line_that_equals_the_device_changes_nothing() {
-        let identity = PskIdentity::parse("of its own").unwrap();
-        let sealed = Sealed::from_bytes(Box::from(*b"sealed"));
         let existing = Profile {
             number: 7,
             created_at: Timestamp::from_ms(1),
-            ..with_psk(&whole(1), Some(&identity), sealed, Timestamp::from_ms(2))
+            ..keyed(&whole(1), "of its own", b"key")
         };
         let known = devices_with(&existing);
         let other_name = Profile {
@@ -234,7 +250,7 @@ mod tests {
             tags: Tags::default(),
             ..whole(1)
         };
-        let decided = import_devices(&acme(), &[whole(1), other_name, other_tags], &known);
+        let decided = decided(&[whole(1), other_name, other_tags], &known);
         assert_eq!(decided.batch.changes, []);
         let taken = UniqueName::all_of(&whole(1))
             .into_iter()
@@ -248,12 +264,36 @@ mod tests {
     }
 
     #[test]
-    fn a_line_repeated_in_one_batch_changes_nothing() {
-        let decided = import_devices(
-            &acme(),
-            &[draft("a"), draft("a")],
-            &ExistingDevices::default(),
+    fn a_line_with_a_key_equals_the_device_that_has_it() {
+        let existing = keyed(&draft("a"), "of its own", b"key");
+        let known = devices_with(&existing);
+        let lines = [
+            existing.clone(),
+            keyed(&draft("a"), "of its own", b"other key"),
+            keyed(&draft("a"), "of another", b"key"),
+            keyed(&draft("b"), "of b", b"key"),
+            keyed(&draft("c"), "of b", b"key"),
+        ];
+        let outcomes = outcomes(&lines, &known);
+        let is_refused = |at: usize| matches!(outcomes[at], LineOutcome::Refused(_));
+        assert_eq!(outcomes[0], LineOutcome::Unchanged);
+        assert!(is_refused(1) && is_refused(2));
+        assert_eq!(outcomes[3], LineOutcome::Created);
+        let identity = UniqueName::PskIdentity("of b".into());
+        assert_eq!(outcomes[4], LineOutcome::Refused(vec![identity]));
+
+        let rolled_over = keyed(&existing, "of its own", b"new key");
+        let known = devices_with(&rolled_over);
+        assert_eq!(
+            super::tests::outcomes(&lines[..1], &known),
+            [LineOutcome::Unchanged],
+            "the previous key is valid"
         );
+    }
+
+    #[test]
+    fn a_line_repeated_in_one_batch_changes_nothing() {
+        let decided = decided(&[draft("a"), draft("a")], &ExistingDevices::default());
         assert_eq!(
             decided.answer,
             [LineOutcome::Created, LineOutcome::Unchanged]
@@ -291,7 +331,19 @@ mod tests {
     }
 
     fn outcomes(drafts: &[Profile], known: &ExistingDevices) -> Vec<LineOutcome> {
-        import_devices(&acme(), drafts, known).answer
+        decided(drafts, known).answer
+    }
+
+    /// Here secrets are their own sealed form.
+    fn decided(drafts: &[Profile], known: &ExistingDevices) -> Decision<Vec<LineOutcome>> {
+        let same = |_: SecretOwner<'_>, one: &Sealed, other: &Sealed| one == other;
+        import_devices(&acme(), drafts, (known, &same))
+    }
+
+    fn keyed(device: &Profile, identity: &str, key: &[u8]) -> Profile {
+        let identity = PskIdentity::parse(identity).unwrap();
+        let key = Sealed::from_bytes(key.into());
+        with_psk(device, Some(&identity), key, Timestamp::from_ms(2))
     }
 
     fn devices_with(existing: &Profile) -> ExistingDevices {

@@ -1,6 +1,8 @@
 //! Is this a valid pre-shared key, a valid PSK identity? Parses what a customer wrote (RFC
 //! 4279).
 
+use zeroize::Zeroizing;
+
 use crate::ids::{InvalidId, check};
 
 /// A PSK identity (RFC 4279 section 5.1), service-wide.
@@ -50,15 +52,15 @@ pub const KEY_CHARACTERS_MIN: usize = 8;
 pub const KEY_CHARACTERS_MAX: usize = 256;
 
 /// Parses the bytes of a key.
-pub fn parse_key(format: PskFormat, text: &str) -> Result<Vec<u8>, InvalidPsk> {
+pub fn parse_key(format: PskFormat, text: &str) -> Result<Zeroizing<Vec<u8>>, InvalidPsk> {
     // Unspecified: whether the bounds count characters or bytes of the key. They count the
     // characters written, in either format.
     if !(KEY_CHARACTERS_MIN..=KEY_CHARACTERS_MAX).contains(&text.chars().count()) {
         return Err(InvalidPsk::Length);
     }
     match format {
-        PskFormat::Text => Ok(text.as_bytes().to_vec()),
-        PskFormat::Hex => hex_bytes(text),
+        PskFormat::Text => Ok(Zeroizing::new(text.as_bytes().to_vec())),
+        PskFormat::Hex => hex_bytes(text).map(Zeroizing::new),
     }
 }
 
@@ -85,11 +87,9 @@ mod tests {
 
     #[test]
     fn a_key_is_its_characters_or_its_hexadecimal_digits() {
-        assert_eq!(parse_key(PskFormat::Text, "0011aaFF").unwrap(), b"0011aaFF");
-        assert_eq!(
-            parse_key(PskFormat::Hex, "0011aaFF").unwrap(),
-            [0x00, 0x11, 0xAA, 0xFF]
-        );
+        let parsed = |format| parse_key(format, "0011aaFF").unwrap();
+        assert_eq!(*parsed(PskFormat::Text), b"0011aaFF");
+        assert_eq!(*parsed(PskFormat::Hex), [0x00, 0x11, 0xAA, 0xFF]);
     }
 
     #[test]

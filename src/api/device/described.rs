@@ -9,6 +9,7 @@ use engine::limits::{LIFETIME_S_MAX, VALUE_BYTES_MAX};
 use crate::api::action::described::pending;
 use crate::api::messages::described::{message, value};
 use crate::api::openapi::{Schema, names};
+use crate::api::public_key::described::PUBLIC_KEY;
 use crate::api::sms::described::sms;
 use crate::api::words::Word;
 
@@ -76,10 +77,23 @@ pub(in crate::api) fn inspector() -> Schema {
         .named("InspectedDevice")
 }
 
+const PREVIOUS_VALID: &str =
+    "Whether the previous key is still valid: the new one was not used yet.";
+
 fn identity() -> Schema {
     let psk = Schema::object()
         .must("identity", names::endpoint(), "The PSK identity.")
-        .must("configured", Schema::truth(), "Whether a key is set.");
+        .must("configured", Schema::truth(), "Whether a key is set.")
+        .may("created", names::instant(), "When the key was set.")
+        .may("previousValid", Schema::truth(), PREVIOUS_VALID);
+    let public_key = Schema::object()
+        .must(
+            "key",
+            Schema::text().example(PUBLIC_KEY),
+            "The SubjectPublicKeyInfo (DER) in base64.",
+        )
+        .must("created", names::instant(), "When the key was set.")
+        .must("previousValid", Schema::truth(), PREVIOUS_VALID);
     Schema::object()
         .must("deviceId", names::device_id(), "The id of the device.")
         .must(
@@ -98,6 +112,7 @@ fn identity() -> Schema {
             psk,
             "The pre-shared key. The key itself is never returned.",
         )
+        .may("publicKey", public_key, "The raw public key.")
         .must("created", names::instant(), "The creation time.")
         .must("tags", names::tags(names::tag_text()), "The tags.")
 }

@@ -19,12 +19,16 @@ use crate::api::records::settle;
 use crate::api::segment::PathSegment;
 
 /// The read-only properties of a device, with the message for each.
-const READ_ONLY: [(&str, &str); 4] = [
+const READ_ONLY: [(&str, &str); 5] = [
     ("deviceId", "cannot be changed"),
     ("number", "is assigned by the service and cannot be changed"),
     (
         "psk",
         "cannot be changed here; use POST /management-api/v1/devices/{deviceId}/psk",
+    ),
+    (
+        "publicKey",
+        "cannot be changed here; use PUT /management-api/v1/devices/{deviceId}/public-key",
     ),
     ("created", "cannot be changed"),
 ];

@@ -11,6 +11,7 @@ use super::filter::{FIRMWARE_CHARACTERS_MAX, PREFIX_CHARACTERS_MAX};
 use crate::api::device::described::{device, inspector, listed_device};
 use crate::api::openapi::{ApiOperation, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged};
+use crate::api::psk::described::device_key;
 
 /// POST.
 pub(in crate::api) fn create() -> ApiOperation {
@@ -29,6 +30,10 @@ pub(in crate::api) fn create() -> ApiOperation {
             &[
                 "getDevice",
                 "setDeviceKey",
+                "generateDeviceKey",
+                "deleteDeviceKey",
+                "setDevicePublicKey",
+                "deleteDevicePublicKey",
                 "createUdpAction",
                 "createCoapAction",
                 "createLwm2mAction",
@@ -196,6 +201,7 @@ pub(in crate::api) fn new_device() -> Schema {
         .may("ip", names::host_ip(), IP)
         .may("endpoint", names::endpoint(), &endpoint_is())
         .may("name", names::label(), NAME)
+        .may("psk", device_key(), PSK)
         .may("tags", names::tags(names::tag_text()), TAGS)
         .text_in_one_of(&["deviceId", "iccid"])
         .named("NewDevice")
@@ -248,6 +254,7 @@ fn firmware() -> Schema {
     version.pattern(names::PRINTABLE).example("1.4.2")
 }
 
+const PSK: &str = "The pre-shared key (PSK) for DTLS. It is stored encrypted and never returned.";
 const ICCID: &str = "The ICCID of the SIM.";
 const IMSI: &str = "The IMSI of the SIM.";
 const MSISDN: &str = "The phone number (MSISDN), digits without `+`.";

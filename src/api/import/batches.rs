@@ -21,6 +21,8 @@ use engine::directory::import::{ExistingDevices, LineOutcome, import_devices};
 use engine::directory::{Decision, DirectoryRefusal};
 use engine::ids::CustomerId;
 use engine::profile::Profile;
+use engine::sealed::Sealed;
+use engine::sealing::SecretOwner;
 use store::{CommitError, Pressure, Receipt};
 
 use crate::api::Api;
@@ -136,7 +138,7 @@ impl Batches {
         };
         self.outlook = NameAssumption::after(&known);
         let drafts = entries.iter().filter_map(DraftLine::profile);
-        let Decision { batch, answer } = import_devices(&self.customer, drafts, &known);
+        let Decision { batch, answer } = self.decide(drafts, &known);
         let receipt: Receipt = if batch.changes.is_empty() {
             Box::pin(std::future::ready(Ok(())))
         } else {
@@ -225,7 +227,7 @@ impl Batches {
             let names = drafts.iter().flat_map(|draft| names_wanted(draft));
             let known = self.api.store.existing_devices(names.collect()).await?;
             let drafts = drafts.iter().copied();
-            let Decision { batch, answer } = import_devices(&self.customer, drafts, &known);
+            let Decision { batch, answer } = self.decide(drafts, &known);
             if batch.changes.is_empty() {
                 return Ok(Some(answer));
             }
@@ -239,6 +241,17 @@ impl Batches {
             }
         }
         Ok(None)
+    }
+
+    fn decide<'a>(
+        &self,
+        drafts: impl IntoIterator<Item = &'a Profile>,
+        known: &ExistingDevices,
+    ) -> Decision<Vec<LineOutcome>> {
+        let same = |owner: SecretOwner<'_>, one: &Sealed, other: &Sealed| {
+            self.api.is_same_secret(owner, one, other)
+        };
+        import_devices(&self.customer, drafts, (known, &same))
     }
 
     async fn expect_customer(&self) -> Result<(), ApiError> {

@@ -10,7 +10,8 @@ const NDJSON: &str = "application/x-ndjson";
 pub(in crate::api) fn create() -> ApiOperation {
     let text = "Creates one device per line. The body is NDJSON, one object per line with the \
                 properties of `createDevice`, or CSV with a header row of the same names; the \
-                value of the tag `site` is in a column `tag:site`. By default an import has at \
+                value of the tag `site` is in a column `tag:site`, and the properties of `psk` are \
+                in the columns `pskIdentity`, `pskSecretKey` and `pskFormat`. By default an import has at \
                 most 1,000,000 lines. Devices are created while the body \
                 is uploaded. An invalid line is refused and reported with its number; the other \
                 lines are imported. An import can be repeated: existing identical devices are \
@@ -144,7 +145,7 @@ mod tests {
 
     #[test]
     fn lines_have_the_properties_of_a_device() {
-        let columns = COLUMNS.into_iter().chain(["tags"]);
+        let columns = COLUMNS.into_iter().chain(["psk", "tags"]);
         let columns: Vec<_> = columns.collect();
         assert_eq!(new_device().property_names("NewDevice"), columns);
     }

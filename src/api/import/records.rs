@@ -13,10 +13,17 @@ use crate::api::fields::Fields;
 
 use csv::Csv;
 
-/// The names of the columns of a device, apart from those of its tags. Properties have the same
-/// names.
+/// The names of the columns of a device, apart from those of its key and its tags. Properties have
+/// the same names.
 pub(super) const COLUMNS: [&str; 7] = [
     "deviceId", "iccid", "imsi", "msisdn", "ip", "endpoint", "name",
+];
+
+/// The names of the columns of a pre-shared key, with its properties.
+pub(super) const PSK_COLUMNS: [(&str, &str); 3] = [
+    ("pskIdentity", "identity"),
+    ("pskSecretKey", "secretKey"),
+    ("pskFormat", "format"),
 ];
 
 /// The format of the lines of an import.

@@ -5,13 +5,13 @@ use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 use engine::limits::TAGS_MAX;
 use engine::tags::TagText;
 
-use super::{COLUMNS, Record, malformed, too_long};
+use super::{COLUMNS, PSK_COLUMNS, Record, malformed, too_long};
 use crate::api::error::{ApiError, ErrorDetail};
 use crate::api::fields::Fields;
 use crate::api::import::lines::{LINE_BYTES_MAX, Line, TooLong};
 
 /// Parsed fields per record: one more than allowed, to detect a record with too many.
-const FIELDS_MAX: usize = COLUMNS.len() + TAGS_MAX + 1;
+const FIELDS_MAX: usize = COLUMNS.len() + PSK_COLUMNS.len() + TAGS_MAX + 1;
 
 /// What the name of a column for a tag begins with; its key follows.
 const TAG_COLUMN: &str = "tag:";
@@ -151,7 +151,7 @@ impl Csv {
         for text in self.texts()? {
             let has = |name: &str| columns.iter().any(|column| **column == *name);
             match text.strip_prefix(TAG_COLUMN).map(TagText::parse) {
-                None if !COLUMNS.contains(&text) => {
+                None if !COLUMNS.contains(&text) && psk_property(text).is_none() => {
                     let message = "is not a known column";
                     faults.push(ErrorDetail::of("UNKNOWN_PROPERTY", text, message));
                 }
@@ -190,7 +190,13 @@ impl Csv {
                     given.partition(|(column, _)| column.starts_with(TAG_COLUMN));
                 let tags = tags.into_iter();
                 let tags = tags.map(|(column, text)| (&column[TAG_COLUMN.len()..], text));
-                Ok(Fields::of_texts(others.into_iter()).with_texts("tags", tags))
+                let psk = others.iter();
+                let psk = psk.filter_map(|(column, text)| Some((psk_property(column)?, *text)));
+                let own = others.iter().copied();
+                let own = own.filter(|(column, _)| psk_property(column).is_none());
+                Ok(Fields::of_texts(own)
+                    .with_texts("psk", psk)
+                    .with_texts("tags", tags))
             }
         }
     }
@@ -201,6 +207,12 @@ impl Csv {
             "the line has {than} fields than the {columns} columns of the header"
         ))
     }
+}
+
+/// The property of a pre-shared key in a column.
+fn psk_property(column: &str) -> Option<&'static str> {
+    let mut columns = PSK_COLUMNS.into_iter();
+    columns.find_map(|(name, property)| (name == column).then_some(property))
 }
 
 fn no_header() -> ApiError {

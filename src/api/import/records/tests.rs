@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use engine::limits::TAGS_MAX;
 
-use super::{COLUMNS, Format, Record, Records};
+use super::{COLUMNS, Format, PSK_COLUMNS, Record, Records};
 use crate::api::error::ApiError;
 use crate::api::import::lines::Lines;
 
@@ -100,7 +100,7 @@ fn a_line_that_is_too_long_is_refused_and_the_next_is_parsed() {
 
 #[test]
 fn every_fault_of_a_header_is_reported_at_once() {
-    let many = "a,".repeat(COLUMNS.len() + TAGS_MAX + 1) + "\n";
+    let many = "a,".repeat(COLUMNS.len() + PSK_COLUMNS.len() + TAGS_MAX + 1) + "\n";
     let cases: [(&str, &[&str]); 9] = [
         ("", &["MALFORMED_BODY"]),
         ("\n\n", &["MALFORMED_BODY"]),
