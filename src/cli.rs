@@ -33,6 +33,11 @@ pub enum CliCommand {
         /// The file to read.
         from: PathBuf,
     },
+    /// Change the master key while no service runs.
+    Rekey {
+        /// The file with the new key; without one it is random.
+        new_key: Option<PathBuf>,
+    },
     /// Run a load test against a server.
     Load(Box<LoadOptions>),
 }
@@ -63,6 +68,7 @@ Examples:
   signalbox check --data-dir /var/lib/signalbox
   signalbox backup --to signalbox.backup --data-dir /var/lib/signalbox
   signalbox restore --from signalbox.backup --data-dir /var/lib/signalbox
+  signalbox rekey --data-dir /var/lib/signalbox
   signalbox load --help                       Options of the load test";
 
 /// A parsed command line.
@@ -105,6 +111,10 @@ impl Invocation {
                 let from = file_of(matches, "from");
                 (CliCommand::Restore { from }, matches)
             }
+            Some(("rekey", matches)) => {
+                let new_key = matches.get_one::<PathBuf>("new-key").cloned();
+                (CliCommand::Rekey { new_key }, matches)
+            }
             Some((LOAD, _)) => {
                 let message = "load has its own options and must be the first argument";
                 return Err(command().error(ErrorKind::ArgumentConflict, message));
@@ -127,6 +137,7 @@ impl Invocation {
             | CliCommand::Check
             | CliCommand::Backup { .. }
             | CliCommand::Restore { .. }
+            | CliCommand::Rekey { .. }
             | CliCommand::Load(_) => &[],
             CliCommand::Demo => DEMO_PRESET,
         }
@@ -145,12 +156,7 @@ fn flag(row: &SettingRow, matches: &ArgMatches) -> Option<(&'static str, String)
 }
 
 fn command() -> Command {
-    let file = Arg::new("config")
-        .long("config")
-        .value_name("FILE")
-        .value_parser(PathBufValueParser::new())
-        .help("Read settings from a TOML file")
-        .global(true);
+    let config = file("config", "Read settings from a TOML file").global(true);
     Command::new("signalbox")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Self-hosted connectivity service for cellular IoT devices (LwM2M, CoAP, UDP)")
@@ -175,17 +181,28 @@ fn command() -> Command {
                 .about("Restore a backup into a data directory without a store")
                 .arg(required_file("from", "File to read")),
         )
+        .subcommand(
+            Command::new("rekey")
+                .about("Change the master key of a stopped service: encrypt every secret anew")
+                .arg(file(
+                    "new-key",
+                    "File with the new key [default: a random key]",
+                )),
+        )
         .subcommand(Command::new(LOAD).about("Run a load test with simulated devices"))
-        .arg(file)
+        .arg(config)
         .args(config::rows().map(argument))
 }
 
 fn required_file(name: &'static str, help: &'static str) -> Arg {
+    file(name, help).required(true)
+}
+
+fn file(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name)
         .long(name)
         .value_name("FILE")
         .value_parser(PathBufValueParser::new())
-        .required(true)
         .help(help)
 }
 
@@ -225,6 +242,11 @@ mod tests {
         assert_eq!(parse(&["backup", "--to", "b"]).task, task);
         let task = CliCommand::Restore { from: "b".into() };
         assert_eq!(parse(&["restore", "--from", "b"]).task, task);
+        let task = CliCommand::Rekey { new_key: None };
+        assert_eq!(parse(&["rekey"]).task, task);
+        let new_key = Some("k".into());
+        let task = CliCommand::Rekey { new_key };
+        assert_eq!(parse(&["rekey", "--new-key", "k"]).task, task);
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod deliveries;
 pub mod demo;
 pub mod load;
 pub mod operator;
+pub mod rekey;
 pub mod rest_client;
 pub mod service;
 pub mod smpp;

@@ -10,7 +10,7 @@ use std::{env, io};
 use signalbox::cli::{CliCommand, Invocation};
 use signalbox::config::{self, Config, Layers};
 use signalbox::service;
-use signalbox::{backup, check, demo, load, telemetry};
+use signalbox::{backup, check, demo, load, rekey, telemetry};
 
 /// Threads of the store free what others allocated, in sizes for which jemalloc keeps caches.
 #[cfg(feature = "jemalloc")]
@@ -52,6 +52,10 @@ fn main() -> ExitCode {
                 Ok(ExitCode::SUCCESS)
             };
             configured(&invocation, restore)
+        }
+        CliCommand::Rekey { new_key } => {
+            let change = |config: &Config, _: &Layers| Ok(rekey::run(config, new_key.as_deref())?);
+            configured(&invocation, change)
         }
         CliCommand::Load(options) => exit(load::run(options)),
     }

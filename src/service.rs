@@ -76,6 +76,9 @@ pub enum StartError {
          it the secrets in the store cannot be decrypted"
     )]
     MasterKeyMissing(PathBuf),
+    /// Some secrets may be sealed with the next master key.
+    #[error("the change of the master key in {0} was interrupted: run `signalbox rekey` again")]
+    MasterKeyChanging(PathBuf),
     /// The operator's token cannot be read or generated.
     #[error("cannot read or create the operator token: {0}")]
     OperatorToken(io::Error),
@@ -486,6 +489,9 @@ fn master_key(config: &Config) -> Result<MasterKey, StartError> {
         Some(key) => MasterKey::parse(key.expose()),
         None if has_store(config) && !MasterKey::is_in(&config.data_dir) => {
             return Err(StartError::MasterKeyMissing(config.data_dir.clone()));
+        }
+        None if MasterKey::is_being_replaced(&config.data_dir) => {
+            return Err(StartError::MasterKeyChanging(config.data_dir.clone()));
         }
         None => MasterKey::load_or_make(&config.data_dir),
     };

@@ -29,8 +29,8 @@ pub use crate::jobs::JobReads;
 pub use crate::maintenance::{ENTRIES_SWEPT_MS, Loss, Maintenance, Retention, SweepReport};
 pub use crate::partition_notifier::PartitionNotifier;
 pub use crate::sled::{
-    BackupFault, CheckReport, Finding, OfflineStore, OpenError, Options, Problem, RestoreError,
-    SledStore,
+    BackupFault, CheckReport, Finding, OfflineStore, OpenError, Options, Problem, RekeyError,
+    RekeyReport, RestoreError, SledStore,
 };
 pub use crate::sms::SmsReads;
 

@@ -44,6 +44,7 @@ mod partition_notifiers;
 mod plan;
 mod readers;
 mod record;
+mod rekey;
 mod reserve_file;
 mod sms;
 mod sweep;
@@ -54,6 +55,7 @@ pub use self::backup::format::BackupFault;
 pub use self::backup::restore::RestoreError;
 pub use self::check::{CheckReport, Finding, OfflineStore, Problem};
 pub use self::open::{OpenError, Options};
+pub use self::rekey::{RekeyError, RekeyReport};
 
 use std::fs::File;
 use std::sync::Arc;

@@ -35,7 +35,8 @@ use super::record::Unreadable;
 /// The memory sled uses for the tree while it is checked.
 const CACHE_BYTES: u64 = 64 * 1_024 * 1_024;
 
-/// A store that is open for nothing but a check. No other process can open it meanwhile.
+/// A store that is open while no service runs: to check it, or to change the master key. No other
+/// process can open it meanwhile.
 pub struct OfflineStore {
     db: Db,
     path: PathBuf,
@@ -79,6 +80,11 @@ impl OfflineStore {
             findings: findings.into_vec(),
             stopped,
         }
+    }
+
+    /// The rows.
+    pub(super) fn db(&self) -> &Db {
+        &self.db
     }
 
     fn read(&self, findings: &mut Findings, rows: &mut u64) -> Result<(), Fault> {

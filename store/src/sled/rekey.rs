@@ -1,0 +1,323 @@
+//! How are all secrets of a store sealed with another master key, while no service runs?
+//!
+//! Row by row: a secret is sealed with one key or with the other, so a run that was interrupted is
+//! repeated and continues where it was. Which key is in use changes only after the last row is
+//! durable; that is the caller's part.
+
+use engine::sealed::Sealed;
+use engine::sealing::{HoldsSecrets, SecretOwner};
+use sled::Batch;
+
+use super::check::OfflineStore;
+use super::fault::Fault;
+use super::key::{self, Table};
+use super::kv::{self, Value};
+use super::record::Unreadable;
+use super::record::destination::{read_destination, write_destination};
+use super::record::idempotency::{read_idempotency_record, write_idempotency_record};
+use super::record::profile::{read_profile, write_profile};
+use crate::sealed::MasterKey;
+
+/// The rows that are written at once.
+const ROWS_AT_ONCE: usize = 256;
+
+/// What became of the secrets of a store.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct RekeyReport {
+    /// Those that are sealed with the new key from now on.
+    pub resealed: u64,
+    /// Those that were sealed with the new key before.
+    pub already: u64,
+    /// Those that the old key does not open either. They are left as they are.
+    pub unopened: u64,
+}
+
+/// Why not all secrets were sealed anew. A further run continues.
+#[derive(Debug, thiserror::Error)]
+#[error("the store cannot be read or written: {0}; run `signalbox check`")]
+pub struct RekeyError(String);
+
+impl OfflineStore {
+    /// Seals every secret with another key. They are durable when this returns.
+    pub fn rekey(&self, from: &MasterKey, to: &MasterKey) -> Result<RekeyReport, RekeyError> {
+        let failed = |fault: Fault| RekeyError(fault.to_string());
+        let mut rekeying = Rekeying {
+            store: self,
+            keys: (from, to),
+            report: RekeyReport::default(),
+        };
+        let tables = [
+            (Table::Device, profile as Reseal),
+            (Table::Destination, destination as Reseal),
+            (Table::Idempotency, idempotency_record as Reseal),
+        ];
+        for (table, reseal) in tables {
+            rekeying.reseal_all(table, reseal).map_err(failed)?;
+        }
+        self.db().flush().map_err(|error| failed(error.into()))?;
+        Ok(rekeying.report)
+    }
+}
+
+/// Decodes a row, has its secrets visited, and encodes it again.
+type Reseal = fn(&[u8], &[u8], &mut Visit<'_>) -> Result<Vec<u8>, Unreadable>;
+
+type Visit<'a> = dyn FnMut(SecretOwner<'_>, &mut Sealed) + 'a;
+
+struct Rekeying<'a> {
+    store: &'a OfflineStore,
+    /// The old key and the new one.
+    keys: (&'a MasterKey, &'a MasterKey),
+    report: RekeyReport,
+}
+
+impl Rekeying<'_> {
+    fn reseal_all(&mut self, table: Table, reseal: Reseal) -> Result<(), Fault> {
+        let db = self.store.db();
+        let mut batch = Batch::default();
+        let mut rows = 0;
+        for key in db.scan_prefix(table.prefix()).keys() {
+            let key = key?;
+            let Some(value) = kv::load(&**db, &key)? else {
+                continue;
+            };
+            let before = self.report.resealed;
+            let value = reseal(&key, &value, &mut |owner, secret| self.seal(owner, secret))?;
+            if self.report.resealed == before {
+                continue;
+            }
+            // A secret keeps its length, so the value has as many pieces as before.
+            let Value { head, pieces } = Value::cut(&key, &value);
+            for (key, piece) in pieces {
+                batch.insert(key, piece);
+            }
+            batch.insert(key, head);
+            rows += 1;
+            if rows == ROWS_AT_ONCE {
+                db.apply_batch(std::mem::take(&mut batch))?;
+                rows = 0;
+            }
+        }
+        Ok(db.apply_batch(batch)?)
+    }
+
+    fn seal(&mut self, owner: SecretOwner<'_>, secret: &mut Sealed) {
+        let (from, to) = self.keys;
+        if to.has_sealed(secret) {
+            self.report.already += 1;
+            return;
+        }
+        let context = owner.context();
+        match from.open(secret, &context) {
+            Ok(plain) => {
+                *secret = to.seal(&plain, &context);
+                self.report.resealed += 1;
+            }
+            Err(_) => self.report.unopened += 1,
+        }
+    }
+}
+
+fn profile(_: &[u8], value: &[u8], visit: &mut Visit<'_>) -> Result<Vec<u8>, Unreadable> {
+    let mut profile = read_profile(value)?;
+    profile.visit_secrets(visit);
+    Ok(write_profile(&profile))
+}
+
+fn destination(_: &[u8], value: &[u8], visit: &mut Visit<'_>) -> Result<Vec<u8>, Unreadable> {
+    let mut destination = read_destination(value)?;
+    destination.visit_secrets(visit);
+    Ok(write_destination(&destination))
+}
+
+fn idempotency_record(
+    key: &[u8],
+    value: &[u8],
+    visit: &mut Visit<'_>,
+) -> Result<Vec<u8>, Unreadable> {
+    let of_call = key::idempotency::key_of(key).ok_or(Unreadable::Damaged("a call's key"))?;
+    let device = key::idempotency::device_of(key, of_call)?;
+    let mut record = read_idempotency_record(of_call, device, value)?;
+    record.visit_secrets(visit);
+    Ok(write_idempotency_record(&record))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use engine::MqttVersion;
+    use engine::change::{Batch, Change};
+    use engine::delivery::destination::{
+        Broker, BrokerCommands, ClientCertificate, Destination, Header, JsonPayload, Target,
+        Webhook,
+    };
+    use engine::idempotency::{
+        CallFingerprint, CreatedByCall, IdempotencyKey, IdempotencyRecord, IdempotentCall,
+    };
+    use engine::profile::Profile;
+
+    use super::*;
+    use crate::conformance::samples::{acme, at, batch, customer, destination, device, known};
+    use crate::conformance::wait;
+    use crate::{Commit, DeviceReads, DirectoryReads, Options, SledStore};
+
+    /// The secrets of the filled store: two keys of a device, a header and a secret of a webhook,
+    /// a password and a key for a broker, and a response.
+    const SECRETS: u64 = 7;
+
+    fn call() -> IdempotencyKey {
+        IdempotencyKey::from_bytes([7; 16])
+    }
+
+    #[test]
+    fn every_secret_opens_with_the_new_key_alone() {
+        let home = tempfile::tempdir().unwrap();
+        fill(home.path(), &key(1));
+        let report = rekey(home.path(), &key(1), &key(2));
+        let whole = RekeyReport {
+            resealed: SECRETS,
+            ..RekeyReport::default()
+        };
+        assert_eq!(report, whole);
+        let secrets = opened(home.path(), &key(2));
+        assert_eq!(secrets.len(), SECRETS as usize);
+        assert!(secrets.iter().all(Option::is_some), "{secrets:?}");
+        assert!(opened(home.path(), &key(1)).iter().all(Option::is_none));
+        let found = OfflineStore::open(home.path()).unwrap().check().findings;
+        assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn an_interrupted_run_is_continued_and_a_repeated_one_changes_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        fill(home.path(), &key(1));
+        // A run that ended after the devices, which are the first.
+        let store = OfflineStore::open(home.path()).unwrap();
+        let mut rekeying = Rekeying {
+            store: &store,
+            keys: (&key(1), &key(2)),
+            report: RekeyReport::default(),
+        };
+        rekeying.reseal_all(Table::Device, profile).unwrap();
+        assert_eq!(rekeying.report.resealed, 2);
+        drop(store);
+        let report = rekey(home.path(), &key(1), &key(2));
+        assert_eq!((report.resealed, report.already), (SECRETS - 2, 2));
+        let report = rekey(home.path(), &key(1), &key(2));
+        assert_eq!((report.resealed, report.already), (0, SECRETS));
+        let secrets = opened(home.path(), &key(2));
+        assert!(secrets.iter().all(Option::is_some), "{secrets:?}");
+    }
+
+    #[test]
+    fn a_secret_of_a_third_key_is_left_and_counted() {
+        let home = tempfile::tempdir().unwrap();
+        fill(home.path(), &key(3));
+        let report = rekey(home.path(), &key(1), &key(2));
+        assert_eq!((report.resealed, report.unopened), (0, SECRETS));
+        assert!(opened(home.path(), &key(3)).iter().all(Option::is_some));
+    }
+
+    fn rekey(path: &Path, from: &MasterKey, to: &MasterKey) -> RekeyReport {
+        OfflineStore::open(path).unwrap().rekey(from, to).unwrap()
+    }
+
+    fn key(byte: u8) -> MasterKey {
+        MasterKey::from_bytes(&[byte; 32])
+    }
+
+    fn fill(path: &Path, key: &MasterKey) {
+        let store = SledStore::open(Options::at(path)).unwrap();
+        let put = |batch: Batch| assert_eq!(wait(store.commit(batch)), Ok(()));
+        put(batch(vec![Change::PutCustomer(customer("acme"))]));
+        put(known(&meter(key)));
+        for destination in [webhook(key), broker(key)] {
+            put(batch(vec![Change::PutDestination(Box::new(destination))]));
+        }
+        put(batch(vec![Change::PutIdempotencyRecord(response(key))]));
+    }
+
+    /// What the secrets of the store are, as far as a key opens them.
+    fn opened(path: &Path, key: &MasterKey) -> Vec<Option<Vec<u8>>> {
+        let store = SledStore::open(Options::at(path)).unwrap();
+        let mut secrets = Vec::new();
+        let mut open = |owner: SecretOwner<'_>, sealed: &mut Sealed| {
+            let plain = key.open(sealed, &owner.context());
+            secrets.push(plain.ok().map(|plain| plain.to_vec()));
+        };
+        let meter = wait(store.profile(device(&acme(), 1).key())).unwrap();
+        meter.unwrap().visit_secrets(&mut open);
+        for mut destination in wait(store.destinations_of(acme())).unwrap() {
+            destination.visit_secrets(&mut open);
+        }
+        for mut record in wait(store.idempotency_records(call())).unwrap() {
+            record.visit_secrets(&mut open);
+        }
+        secrets
+    }
+
+    /// The device of the samples with two keys.
+    fn meter(key: &MasterKey) -> Profile {
+        let mut meter = device(&acme(), 1);
+        meter.visit_secrets(&mut |owner, sealed| *sealed = key.seal(b"psk", &owner.context()));
+        meter
+    }
+
+    fn webhook(key: &MasterKey) -> Destination {
+        let mut webhook = destination(&acme(), 1);
+        let empty = || Sealed::from_bytes(Box::default());
+        let header = Header {
+            name: "X-Key".into(),
+            value: empty(),
+        };
+        webhook.target = Target::Webhook(Webhook {
+            url: "https://example.com".into(),
+            headers: [header].into(),
+            secret: Some(empty()),
+            json: JsonPayload::AsText,
+        });
+        seal(webhook, key)
+    }
+
+    fn broker(key: &MasterKey) -> Destination {
+        let mut broker = destination(&acme(), 2);
+        let empty = || Sealed::from_bytes(Box::default());
+        broker.target = Target::Broker(Box::new(Broker {
+            url: "mqtts://example.com".into(),
+            topic_prefix: "signalbox".into(),
+            version: MqttVersion::V5,
+            username: Some("me".into()),
+            password: Some(empty()),
+            ca: None,
+            certificate: Some(ClientCertificate {
+                chain: "chain".into(),
+                key: empty(),
+            }),
+            commands: BrokerCommands::Off,
+            json: JsonPayload::AsText,
+        }));
+        seal(broker, key)
+    }
+
+    fn seal(mut destination: Destination, key: &MasterKey) -> Destination {
+        destination.visit_secrets(&mut |owner, sealed| {
+            *sealed = key.seal(b"a secret", &owner.context());
+        });
+        destination
+    }
+
+    /// A response of several pieces.
+    fn response(key: &MasterKey) -> IdempotencyRecord {
+        let body = vec![b'x'; 10_000];
+        let sealed = key.seal(&body, &SecretOwner::Call(call()).context());
+        IdempotencyRecord {
+            call: IdempotentCall {
+                key: call(),
+                fingerprint: CallFingerprint::of(&[b"body"]),
+            },
+            created: CreatedByCall::Answered(sealed),
+            at: at(1),
+        }
+    }
+}
