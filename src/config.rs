@@ -143,7 +143,8 @@ settings! {
     udp: SocketAddr = "[::]:4445", Text, parse::address;
     /// Number of threads that serve devices, each with its own CoAP socket; 0 means one per core.
     arbiters: usize = "0", Number, parse::number(0..=1_024);
-    /// PEM file with the certificate chain of the HTTP API; enables HTTPS.
+    /// PEM file with the certificate chain of the HTTP API; enables HTTPS. A changed file is read
+    /// again.
     tls_cert: Option<PathBuf> = "", Text, parse::optional(parse::path);
     /// PEM file with the private key of the certificate.
     tls_key: Option<PathBuf> = "", Text, parse::optional(parse::path);

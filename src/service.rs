@@ -42,7 +42,7 @@ use crate::data_dir;
 use crate::deliveries::{self, DeliveryError};
 use crate::operator::OperatorToken;
 use crate::smpp::{self, LinkError};
-use crate::tls::{self, TlsError};
+use crate::tls::{Certificate, TlsError};
 
 /// The pause before the process is replaced, so that one that fails at once does not do so often.
 const RESTART_PAUSE: Duration = Duration::from_secs(1);
@@ -213,6 +213,9 @@ impl Service {
         let state = ApiState::new(config, parts);
         let http = listeners.http.address;
         let operator_http = listeners.operator.as_ref().map(|web| web.address);
+        if let Some(certificate) = &listeners.certificate {
+            certificate.follow();
+        }
         let web = [Some(listeners.http), listeners.operator];
         let web = web.into_iter().flatten().map(|web| web.start(&state));
         let web = web.collect::<Result<_, _>>()?;
@@ -280,7 +283,10 @@ pub fn serve(config: &Config, replace: fn(Duration) -> Infallible) -> Result<(),
         let started_at = Instant::now();
         let service = Service::start(config).await?;
         // A program that reads the announcement may send a signal immediately.
-        let mut signals = Signals::listen();
+        let mut signals = match config.tls() {
+            None => Signals::listen(),
+            Some(_) => Signals::listen_without_hangup(),
+        };
         service.announce();
         tokio::select! {
             () = signals.received() => {
@@ -314,16 +320,24 @@ pub async fn wait_for_signal() {
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
-    hangup: Signal,
+    /// Not where it has another meaning.
+    hangup: Option<Signal>,
 }
 
 impl Signals {
     fn listen() -> Self {
-        let listen = |kind| signal(kind).expect("the runtime handles signals");
         Self {
-            terminate: listen(SignalKind::terminate()),
-            interrupt: listen(SignalKind::interrupt()),
-            hangup: listen(SignalKind::hangup()),
+            hangup: Some(heard(SignalKind::hangup())),
+            ..Self::listen_without_hangup()
+        }
+    }
+
+    /// SIGHUP has the certificate of the API read again.
+    fn listen_without_hangup() -> Self {
+        Self {
+            terminate: heard(SignalKind::terminate()),
+            interrupt: heard(SignalKind::interrupt()),
+            hangup: None,
         }
     }
 
@@ -331,8 +345,22 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
-            _ = self.hangup.recv() => {}
+            () = received(&mut self.hangup) => {}
         }
+    }
+}
+
+fn heard(kind: SignalKind) -> Signal {
+    signal(kind).expect("the runtime handles signals")
+}
+
+/// Returns when a signal is received; never, if there is none to wait for.
+async fn received(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => {
+            signal.recv().await;
+        }
+        None => std::future::pending().await,
     }
 }
 
@@ -340,6 +368,8 @@ impl Signals {
 /// that was started in vain is not stopped.
 struct Listeners {
     http: WebListener,
+    /// The certificate of the API, if it speaks TLS.
+    certificate: Option<Arc<Certificate>>,
     /// That of the operator API, if it has an address of its own.
     operator: Option<WebListener>,
     coap: SocketAddr,
@@ -358,16 +388,21 @@ impl Listeners {
             None => ServedRoutes::All,
             Some(_) => ServedRoutes::WithoutOperator,
         };
+        let files = config.tls();
+        let certificate = files.map(|(cert, key)| Certificate::load(cert, key));
+        let certificate = certificate.transpose()?;
+        let with = (config, certificate.as_ref());
         let operator = config.operator_http.map(|address| {
             WebListener::open(
                 "HTTP for the operator",
                 address,
                 ServedRoutes::Operator,
-                config,
+                with,
             )
         });
         Ok(Self {
-            http: WebListener::open("HTTP", config.http, served, config)?,
+            http: WebListener::open("HTTP", config.http, served, with)?,
+            certificate,
             operator: operator.transpose()?,
             coap: coap.address,
             udp: udp.address,
@@ -401,16 +436,14 @@ impl WebListener {
         what: &'static str,
         address: SocketAddr,
         served: ServedRoutes,
-        config: &Config,
+        (config, certificate): (&Config, Option<&Arc<Certificate>>),
     ) -> Result<Self, StartError> {
         let refused = refused(what, address);
         let listener = web::open(address).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        let certificate = config.tls();
-        let tls = certificate.map(|(cert, key)| tls::load(cert, key));
         let listening = Listening {
             listener,
-            tls: tls.transpose()?,
+            tls: certificate.map(Certificate::server_config),
             workers: match served {
                 ServedRoutes::All | ServedRoutes::WithoutOperator => cores(),
                 ServedRoutes::Operator => 1,

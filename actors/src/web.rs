@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use actix::{Actor, Context, Handler, Message, ResponseFuture};
 use actix_web::dev::ServerHandle;
+use actix_web::http::header::STRICT_TRANSPORT_SECURITY;
+use actix_web::middleware::{Condition, DefaultHeaders};
 use actix_web::web::ServiceConfig;
 use actix_web::{App, HttpServer};
 use rustls::ServerConfig;
@@ -19,6 +21,9 @@ pub use connections::{Connection, ConnectionLimits, ConnectionUse};
 /// How long requests in progress may take once the service stops, in seconds; with the rest of the
 /// stop it stays below the ten seconds that operators are promised.
 const DRAIN_S: u64 = 5;
+
+/// Browsers call the API by https alone for a year from now (RFC 6797).
+const SECURE_ONLY: &str = "max-age=31536000";
 
 /// Adds the routes to an application; called once per worker.
 pub type Routes = Arc<dyn Fn(&mut ServiceConfig) + Send + Sync>;
@@ -49,9 +54,13 @@ impl Web {
     /// Starts to serve; to be called in a running system.
     pub fn start_serving(listening: Listening, routes: Routes) -> io::Result<actix::Addr<Self>> {
         let connections = Connections::new(listening.limits);
+        let is_secure = listening.tls.is_some();
         let server = HttpServer::new(move || {
             let routes = Arc::clone(&routes);
-            App::new().configure(move |app| routes(app))
+            let secure_only = DefaultHeaders::new().add((STRICT_TRANSPORT_SECURITY, SECURE_ONLY));
+            App::new()
+                .wrap(Condition::new(is_secure, secure_only))
+                .configure(move |app| routes(app))
         })
         .on_connect(move |stream, data| {
             if let Some(connection) = connections.admit(stream) {

@@ -28,6 +28,7 @@ mod formats;
 mod full_disk;
 mod heads;
 mod history;
+mod https;
 mod idempotency;
 mod identity;
 mod import;

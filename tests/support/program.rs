@@ -110,6 +110,11 @@ impl Program {
         self.signal("-INT");
     }
 
+    /// Sends SIGHUP, as an operator does after a change of files.
+    pub(crate) fn hang_up(&self) {
+        self.signal("-HUP");
+    }
+
     /// Stops the program until [`Program::resume`]: it keeps its connections and does nothing.
     pub(crate) fn pause(&self) {
         self.signal("-STOP");

@@ -82,6 +82,17 @@ impl Service {
         self.program.ended()
     }
 
+    /// Sends SIGHUP.
+    pub(crate) fn hang_up(&self) {
+        self.program.hang_up();
+    }
+
+    /// Waits for a line of output that contains a text; lines before it are skipped.
+    pub(crate) fn wait_for_line(&mut self, text: &str) {
+        let has = |line: &str| line.contains(text).then_some(());
+        self.program.wait_for(text, has);
+    }
+
     /// Sends SIGTERM.
     pub(crate) fn terminate(&self) {
         self.program.terminate();
