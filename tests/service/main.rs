@@ -56,6 +56,7 @@ mod registering;
 mod reporting;
 mod results;
 mod schedules;
+mod secrets;
 mod sending;
 mod settings;
 mod several_values;
