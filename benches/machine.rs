@@ -92,6 +92,7 @@ fn registered() -> Registered {
         profile: fleet::profile(1),
         record: DeviceRecord::default(),
         pending: Vec::new(),
+        recent_events: Box::default(),
     };
     let mut m = moment();
     let mut machine = Device::restore(

@@ -48,6 +48,7 @@ pub(crate) fn restored(number: u32, now: Timestamp) -> RestoredDevice {
             ..DeviceRecord::default()
         },
         pending: Vec::new(),
+        recent_events: Box::default(),
     }
 }
 

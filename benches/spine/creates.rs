@@ -207,6 +207,7 @@ pub(crate) fn batch(shelf: &TempStore, number: usize) -> Batch {
         profile: crate::fleet::profile(number),
         record: DeviceRecord::default(),
         pending: Vec::new(),
+        recent_events: Box::default(),
     };
     let mut m = shelf.clock.moment();
     let terms = Arc::new(CustomerPolicy::of_rules(Arc::new(line::rules())));

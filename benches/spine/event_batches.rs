@@ -61,6 +61,7 @@ impl EventBatches {
                 ..self.record.clone()
             },
             pending: Vec::new(),
+            recent_events: Box::default(),
         };
         let mut m = shelf.clock.moment();
         let mut device = Device::restore(&mut m, Arc::clone(&self.policy), restored);

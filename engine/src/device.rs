@@ -54,8 +54,6 @@ mod tests;
 
 use std::sync::Arc;
 
-use protocol::coap::dedup::DedupWindow;
-
 use crate::action::{Action, NewAction, Status};
 use crate::change::{Change, Counter, CounterDelta, Expect, UniqueName};
 use crate::datagram::{Datagram, UdpDatagram};
@@ -105,8 +103,8 @@ impl Device {
         let (registration, observed) =
             RegistrationState::restored(&restored.profile, restored.record, m.now());
         let idle = Idle {
+            recent: messages::restored(m.now(), registration.key(), &restored.recent_events),
             registration,
-            recent: DedupWindow::default(),
             observed,
             capabilities: LearnedCapabilities::default(),
             next_message_id: u16::try_from(m.next_u32() >> 16).expect("shifted to 16 bits"),

@@ -6,11 +6,12 @@
 
 use std::fmt;
 
+use protocol::coap::dedup::MessageMark;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::limits::{PARTITIONS, SHARDS};
-use crate::moment::{Moment, STEPS_PER_MS, Timestamp};
+use crate::moment::{Moment, STEPS_PER_MS, Timestamp, UUID_END_BYTES};
 
 /// Why a text is not an id of a kind.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -290,6 +291,19 @@ impl EventId {
         Self::from_bytes(bytes)
     }
 
+    /// The id of an event that a message of a device reported. It ends with the mark of the
+    /// message, disguised by the key of the device: devices with the same message have different
+    /// ids.
+    pub(crate) fn of_message(m: &mut Moment, device: DeviceKey, mark: MessageMark) -> Self {
+        Self::new(m.uuid_ending(disguised(mark.to_bytes(), device)))
+    }
+
+    /// The mark of the message that reported the event of a device, if a message did.
+    pub(crate) fn message_mark(self, device: DeviceKey) -> MessageMark {
+        let [.., a, b, c, d, e, f] = *self.as_bytes();
+        MessageMark::from_bytes(disguised([a, b, c, d, e, f], device))
+    }
+
     /// When the event was made.
     pub fn made_at(&self) -> Timestamp {
         let [a, b, c, d, e, f, ..] = *self.as_bytes();
@@ -381,6 +395,16 @@ impl fmt::Display for SmsId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
+}
+
+/// The end of the id of an event of a device for a mark, or the mark for such an end. Keys of
+/// devices are digests, so ids of different devices differ as if they were random.
+fn disguised(mark: [u8; UUID_END_BYTES], device: DeviceKey) -> [u8; UUID_END_BYTES] {
+    let mut disguised = mark;
+    for (byte, key) in disguised.iter_mut().zip(device.0) {
+        *byte ^= key;
+    }
+    disguised
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Constants are fixed bounds; [`Limits`] has the bounds that an operator may set.
 
 use protocol::coap::block::BlockSize;
+use protocol::coap::dedup::RESTORED_LIFETIME_MS;
 
 use crate::moment::Timestamp;
 
@@ -206,6 +207,15 @@ pub const TRANSFER_IDLE_MS: i64 = 247_000;
 /// How long messages of a device without a registration are remembered: as long as it may
 /// retransmit them (EXCHANGE_LIFETIME, RFC 7252 section 4.8.2). Then its actor is unloaded.
 pub const DATA_REMEMBERED_MS: i64 = 247_000;
+
+/// How long after it was stored an event tells that the message it came from is repeated, if the
+/// service was restarted in between.
+pub const RESTORED_EVENTS_MS: i64 = RESTORED_LIFETIME_MS as i64;
+
+/// The last events before a start that are searched for those messages: a hundred seconds of 10,000
+/// events a second, in 40 MB of memory until they are too old. Messages of events before them are
+/// published again if they are repeated.
+pub const RESTORED_EVENTS_MAX: u64 = 1_000_000;
 
 /// After this the outcome of sending a bare datagram counts as unknown.
 pub const DEPARTURE_MS: i64 = 10_000;

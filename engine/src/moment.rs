@@ -111,6 +111,9 @@ pub const STEPS_PER_MS: u16 = 4_096;
 /// Further ids differ by their random bits.
 const IDS_MAX: u16 = 0x3fff;
 
+/// The bytes at the end of an id that do not decide its order.
+pub(crate) const UUID_END_BYTES: usize = 6;
+
 impl Moment {
     /// A moment at `now`, whose random numbers are seeded with 128 bits of entropy.
     pub fn new(now: Timestamp, entropy: u128) -> Self {
@@ -158,11 +161,18 @@ impl Moment {
     /// A UUID version 7 (RFC 9562 section 5.7): ids sort by creation time, also within one
     /// millisecond, and those of one moment by their number.
     pub fn uuid(&mut self) -> Uuid {
+        let [a, b, c, d, e, f, ..] = self.next_u64().to_be_bytes();
+        self.uuid_ending([a, b, c, d, e, f])
+    }
+
+    /// A UUID version 7 with these bytes instead of the random ones at its end. The caller chooses
+    /// bytes that nobody else gives an id of the same moment.
+    pub fn uuid_ending(&mut self, end: [u8; UUID_END_BYTES]) -> Uuid {
         let mut random = [0; 10];
         random[..2].copy_from_slice(&self.step.to_be_bytes());
         // The variant overwrites the upper two bits.
         random[2..4].copy_from_slice(&self.ids.to_be_bytes());
-        random[4..].copy_from_slice(&self.next_u64().to_be_bytes()[..6]);
+        random[4..].copy_from_slice(&end);
         self.ids = self.ids.saturating_add(1).min(IDS_MAX);
         let ms = u64::try_from(self.now.as_ms()).unwrap_or(0);
         Builder::from_unix_timestamp_millis(ms, &random).into_uuid()

@@ -116,6 +116,20 @@ impl Peer {
             .map_or_else(address, PeerIdentity::Association)
     }
 
+    /// The bytes that tell this endpoint from others, also after a restart. An association has
+    /// none, because its number does not outlive the process.
+    pub(crate) fn lasting_bytes(&self) -> Option<[u8; 19]> {
+        let ip = match self.ip() {
+            IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+            IpAddr::V6(ip) => ip,
+        };
+        let mut bytes = [0; 19];
+        bytes[..16].copy_from_slice(&ip.octets());
+        bytes[16..18].copy_from_slice(&self.address.port().to_be_bytes());
+        bytes[18] = self.transport as u8;
+        self.association.is_none().then_some(bytes)
+    }
+
     /// The part that decides equality; an association is the same at any address.
     fn endpoint(&self) -> Result<AssociationId, (SocketAddr, Transport)> {
         self.association.ok_or((self.address, self.transport))

@@ -58,7 +58,7 @@ pub struct TestBed<'a> {
 /// A property that must hold.
 type Law = fn(&TestBed<'_>);
 
-const LAWS: [(&str, Law); 87] = [
+const LAWS: [(&str, Law); 88] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -128,6 +128,10 @@ const LAWS: [(&str, Law); 87] = [
     (
         "a device is restored with record and pending requests",
         devices::restored,
+    ),
+    (
+        "the last reports of a device are known once the store was opened again",
+        events::last_reports_are_known,
     ),
     (
         "a value of any size comes back, and smaller ones after it",

@@ -2,6 +2,7 @@
 
 use harness::device::resource::AnswerMode;
 use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
 use protocol::lwm2m::path::Path;
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::client::ApiClient;
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::lwm2m::{outcome, read, when_active, write};
-use crate::vocabulary::wire::{DeviceSocket, register, update};
+use crate::vocabulary::wire::{DeviceSocket, register, request, update};
 
 const ZONE: Path = Path::resource(3, 0, 15);
 const FIRST_CONTACT: &str = "Lifecycle[DeviceFirstTimeRegistered]";
@@ -162,6 +163,40 @@ fn a_registration_survives_a_crash() {
         Code::GET,
         "it is reached where it registered: {id}"
     );
+}
+
+#[test]
+fn a_send_repeated_after_a_kill_is_answered_and_published_once() {
+    let (mut service, mut caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    let wire = DeviceSocket::to(&service);
+    wire.register(ID, 1);
+    let published = |caller: &Caller| {
+        let path = format!("{API}/devices/{ID}/messages?type=TELEMETRY_DATA");
+        let page = caller.request("GET", &path).expect(200);
+        let items = page["items"].as_array().unwrap();
+        let ids = items.iter().map(|item| item["id"].clone());
+        ids.collect::<Vec<Value>>()
+    };
+    let mut all = Vec::new();
+    for round in 1..=4_u16 {
+        let send = request(Code::POST, round + 1).with_uri_path(["dp"]);
+        let send = send.with_content_format(ContentFormat::SENML_JSON);
+        let send = send.with_payload(format!(r#"[{{"n":"/3/0/9","v":{round}}}]"#));
+        assert_eq!(wire.ask_until_answered(&send).code, Code::CHANGED);
+        // The answer is lost with the service.
+        let before = published(&caller);
+        assert_eq!(before.len(), usize::from(round));
+        assert_eq!(before[1..], all);
+        all = before;
+        service.kill();
+        service.start_again();
+        caller.follow(&service);
+        for _ in 0..2 {
+            assert_eq!(wire.ask_until_answered(&send).code, Code::CHANGED);
+            assert_eq!(published(&caller), all);
+        }
+    }
 }
 
 #[test]

@@ -75,6 +75,8 @@ pub(crate) struct LawChecker {
     throwing: Vec<Option<(ActionId, u64)>>,
     /// Whether each device has a machine.
     is_alive: Vec<bool>,
+    /// Whether each device is still to be restored after a crash.
+    is_crashed: Vec<bool>,
     /// The uplinks of each device.
     uplinks: Vec<UplinkRecord>,
     /// The requests of a device per status, counted from the moves.
@@ -111,6 +113,14 @@ struct KnownAction {
     is_promised: bool,
     /// The number of uplinks of the device when its last attempt began.
     uplinks_at_attempt: Option<u64>,
+}
+
+/// Why a device is restored.
+#[derive(Clone, Copy, Debug)]
+enum RestoreCause {
+    /// The service crashed: the messages of the events that were stored shortly before are known.
+    Crash,
+    Other,
 }
 
 /// What was received from a device.
@@ -221,6 +231,7 @@ impl LawChecker {
             open: (0..devices).map(|_| None).collect(),
             throwing: vec![None; devices],
             is_alive: vec![false; devices],
+            is_crashed: vec![false; devices],
             uplinks: (0..devices).map(|_| UplinkRecord::default()).collect(),
             recount: vec![[0; Status::ALL.len()]; devices],
             failed: vec![0; devices],
@@ -412,8 +423,12 @@ impl LawChecker {
         durable: &Durable,
     ) -> Verdict {
         self.uplinks[who].machine_since_ms = at_ms;
-        self.sent_samples.restored(who);
-        self.sent_data.restored(who);
+        let cause = match std::mem::take(&mut self.is_crashed[who]) {
+            true => RestoreCause::Crash,
+            false => RestoreCause::Other,
+        };
+        self.sent_samples.restored(who, cause);
+        self.sent_data.restored(who, cause);
         let registration = restored.record.registration.as_ref();
         self.routing
             .restored(who, registration.and(restored.record.peer));
@@ -429,6 +444,7 @@ impl LawChecker {
         self.sent_data.crashed();
         self.routing.crashed();
         self.is_alive.fill(false);
+        self.is_crashed.fill(true);
         self.open.iter_mut().for_each(|open| *open = None);
         self.uplinks
             .iter_mut()

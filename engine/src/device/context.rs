@@ -1,6 +1,7 @@
 //! What is every part of a device given in a step? Time and entropy, the policy, the effects, and
 //! the part that all others depend on: identity and registration.
 
+use protocol::coap::dedup::MessageMark;
 use protocol::coap::message::{Message, MessageId};
 
 use crate::action::Protocol;
@@ -27,6 +28,8 @@ pub(super) struct Context<'s> {
     pub(super) policy: &'s CustomerPolicy,
     pub(super) next_message_id: &'s mut u16,
     pub(super) registration: &'s mut RegistrationState,
+    /// The message whose data are published, if it can be recognised after a restart.
+    pub(super) reporting: Option<MessageMark>,
 }
 
 impl<'s> Context<'s> {
@@ -98,10 +101,15 @@ impl<'s> Context<'s> {
     pub(super) fn publish(&mut self, content: EventContent) {
         let identity = self.registration.identity();
         let seen_at = self.registration.peer().map(|peer| peer.ip());
+        let device = self.registration.key();
+        let id = match self.reporting {
+            Some(mark) => EventId::of_message(self.m, device, mark),
+            None => EventId::new(self.m.uuid()),
+        };
         let event = Event {
-            id: EventId::new(self.m.uuid()),
+            id,
             customer: identity.customer(),
-            device: self.registration.key(),
+            device,
             device_info: DeviceInfo::of(identity, seen_at.or(identity.ip())),
             at: self.m.now(),
             content,

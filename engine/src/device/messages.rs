@@ -2,13 +2,15 @@
 //! device's own messages are answered.
 
 use protocol::coap::code::Code;
-use protocol::coap::dedup::{DedupWindow, Duplicate};
+use protocol::coap::dedup::{DedupWindow, Duplicate, MessageMark};
 use protocol::coap::message::{Message, MessageId, MessageKind};
 
 use crate::datagram::Datagram;
 use crate::device::context::Context;
 use crate::diagnostic::{self, Recipient};
+use crate::ids::{DeviceKey, EventId};
 use crate::limits::OVERLOAD_MAX_AGE_S;
+use crate::moment::Timestamp;
 use crate::peer::Peer;
 
 /// Recent messages from a peer other than the device's own.
@@ -68,6 +70,16 @@ impl<'s> Messages<'s> {
         };
         cx.send(*peer, &answer);
         true
+    }
+
+    /// Whether the data of a request were stored before the device was restored. The answer to it
+    /// may have been lost with the process.
+    pub(super) fn was_stored(&self, cx: &Context<'_>, datagram: &Datagram) -> bool {
+        let endpoint = datagram.peer.lasting_bytes();
+        endpoint.is_some_and(|endpoint| {
+            let now_ms = cx.now().as_ms();
+            self.recent.was_stored(now_ms, &datagram.message, &endpoint)
+        })
     }
 
     /// Answers a request and remembers the answer.
@@ -201,6 +213,22 @@ impl<'s> Messages<'s> {
         let other_peer = self.other_peer.as_mut()?;
         (other_peer.peer == peer).then_some(&mut other_peer.recent)
     }
+}
+
+/// The recent messages of a restored device, as far as the ids of its last events name them.
+pub(super) fn restored(now: Timestamp, device: DeviceKey, last: &[EventId]) -> DedupWindow {
+    let mut recent = DedupWindow::default();
+    for event in last {
+        let mark = event.message_mark(device);
+        recent.restore(now.as_ms(), event.made_at().as_ms(), mark);
+    }
+    recent
+}
+
+/// The mark by which a message is recognised after a restart, if it can be.
+pub(super) fn mark_of(datagram: &Datagram) -> Option<MessageMark> {
+    let endpoint = datagram.peer.lasting_bytes()?;
+    Some(MessageMark::of(&datagram.message, &endpoint))
 }
 
 /// An error response with a diagnostic text.

@@ -13,7 +13,7 @@ use protocol::lwm2m::version::EnablerVersion;
 
 use crate::action::{Action, Protocol};
 use crate::device::log_quota::LogQuota;
-use crate::ids::ActionId;
+use crate::ids::{ActionId, EventId};
 use crate::moment::Timestamp;
 use crate::peer::Peer;
 use crate::profile::Profile;
@@ -226,4 +226,7 @@ pub struct RestoredDevice {
     pub record: DeviceRecord,
     /// Its requests that are not final, oldest first.
     pub pending: Vec<Action>,
+    /// Its last events, oldest first, if they are recent: a message that reported one of them may
+    /// be repeated.
+    pub recent_events: Box<[EventId]>,
 }

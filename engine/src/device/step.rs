@@ -17,7 +17,7 @@ use crate::device::context::Context;
 use crate::device::exchange::{Exchange, ExchangeRequest, ExchangeTarget};
 use crate::device::formats::AttemptState;
 use crate::device::ingest::Ingest;
-use crate::device::messages::Messages;
+use crate::device::messages::{self, Messages};
 use crate::device::observations::Observations;
 use crate::device::passive::PassiveReading;
 use crate::device::queue::{self, Accepted, ActionQueue};
@@ -56,6 +56,7 @@ impl<'s> Step<'s> {
                 policy,
                 next_message_id: &mut idle.next_message_id,
                 registration: &mut idle.registration,
+                reporting: None,
             },
             messages: Messages::new(&mut idle.recent, &mut busy.other_peer),
             ingest: Ingest::new(&mut idle.rate, &mut busy.incoming_body, &mut busy.retained),
@@ -82,6 +83,34 @@ impl<'s> Step<'s> {
             return self.take_answer(datagram);
         }
         let route = CoapRoute::of(message);
+        match route {
+            CoapRoute::Send | CoapRoute::Data => self.take_report(route, datagram),
+            CoapRoute::Register
+            | CoapRoute::Update(_)
+            | CoapRoute::Deregister(_)
+            | CoapRoute::Bootstrap
+            | CoapRoute::NotAllowed(_)
+            | CoapRoute::UnknownLocation
+            | CoapRoute::Unknown => self.take_request(route, datagram),
+        }
+    }
+
+    /// Handles values or data. What is published names the message, which is recognised by that if
+    /// it is repeated after a restart.
+    fn take_report(&mut self, route: CoapRoute, datagram: &Datagram) -> UplinkKind {
+        let may_report = self.may_send_blocks(route, datagram);
+        if may_report && self.messages.was_stored(&self.cx, datagram) {
+            return self.accept_again(route, datagram);
+        }
+        self.cx.reporting = messages::mark_of(datagram);
+        let kind = self.take_request(route, datagram);
+        self.cx.reporting = None;
+        kind
+    }
+
+    /// Handles a request, which may be a block of one.
+    fn take_request(&mut self, route: CoapRoute, datagram: &Datagram) -> UplinkKind {
+        let message = &datagram.message;
         if message.block1().is_none() || !self.may_send_blocks(route, datagram) {
             return self.handle_request(route, datagram);
         }

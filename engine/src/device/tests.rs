@@ -31,6 +31,7 @@ mod readings;
 mod refusals;
 mod refused_formats;
 mod registering;
+mod repeating;
 mod restoring;
 mod sending;
 mod state_table;

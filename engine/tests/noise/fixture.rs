@@ -90,6 +90,7 @@ impl NoiseFixture {
             profile: profile(address),
             record: DeviceRecord::default(),
             pending: Vec::new(),
+            recent_events: Box::default(),
         };
         let now = Timestamp::from_ms(1_700_000_000_000);
         Self {

@@ -18,6 +18,11 @@ const CONFIRMABLE_LIFETIME_MS: u32 = 247_000;
 /// NON_LIFETIME of RFC 7252 section 4.8.2.
 const NON_CONFIRMABLE_LIFETIME_MS: u32 = 145_000;
 
+/// How long after it was stored a message is recognised in a restored window: longer than a sender
+/// with the parameters of RFC 7252 waits for its answer (MAX_TRANSMIT_WAIT, 93 s), and as short as
+/// the shortest time in which it may not use a message id again (NON_LIFETIME).
+pub const RESTORED_LIFETIME_MS: u32 = NON_CONFIRMABLE_LIFETIME_MS;
+
 /// The last messages of one peer and how they were answered.
 ///
 /// They are stored inline and not on the heap, although most peers were silent lately: a fleet that
@@ -28,6 +33,43 @@ pub struct DedupWindow {
     as_of_ms: i64,
     /// Oldest first, the free places last.
     entries: [Option<Entry>; RECENT_MAX],
+}
+
+/// What a message is recognised by if it is repeated to a window that was restored: short enough to
+/// be stored in the id of what the message caused.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct MessageMark {
+    message_id: MessageId,
+    digest: u32,
+}
+
+impl MessageMark {
+    /// The mark of a message from an endpoint, whose bytes tell it from others: message ids belong
+    /// to an endpoint (RFC 7252 section 4.4).
+    pub fn of(message: &Message, endpoint: &[u8]) -> Self {
+        let mut digest = Digest::default();
+        digest.fold(endpoint);
+        digest.fold_message(message);
+        Self {
+            message_id: message.message_id,
+            digest: digest.finish(),
+        }
+    }
+
+    /// Its bytes.
+    pub fn to_bytes(self) -> [u8; 6] {
+        let [a, b] = self.message_id.0.to_be_bytes();
+        let [c, d, e, f] = self.digest.to_be_bytes();
+        [a, b, c, d, e, f]
+    }
+
+    /// The mark with these bytes.
+    pub fn from_bytes([a, b, c, d, e, f]: [u8; 6]) -> Self {
+        Self {
+            message_id: MessageId(u16::from_be_bytes([a, b])),
+            digest: u32::from_be_bytes([c, d, e, f]),
+        }
+    }
 }
 
 /// How a message was answered.
@@ -63,9 +105,42 @@ impl DedupWindow {
             lives_for_ms: lifetime_ms(message.kind),
             digest,
             message_id: message.message_id,
-            what,
+            what: Remembered::Answered(what),
         });
         *self = now;
+    }
+
+    /// Remembers a message by its mark: what it reported was stored at a time, before the window
+    /// was restored. It is not found as a duplicate, because how it was answered is not known.
+    pub fn restore(&mut self, now_ms: i64, stored_at_ms: i64, mark: MessageMark) {
+        let age_ms = u32::try_from(now_ms.saturating_sub(stored_at_ms).max(0));
+        let lives_for_ms = RESTORED_LIFETIME_MS.saturating_sub(age_ms.unwrap_or(u32::MAX));
+        let entry = Entry {
+            lives_for_ms,
+            digest: mark.digest,
+            message_id: mark.message_id,
+            what: Remembered::Stored,
+        };
+        self.as_of_ms = now_ms;
+        // One message may have reported several events.
+        let is_last =
+            |last: &Entry| last.message_id == mark.message_id && last.digest == mark.digest;
+        if !self.entries().last().is_some_and(is_last) {
+            self.push(entry);
+        }
+    }
+
+    /// Whether what a message from an endpoint reports was stored before the window was restored.
+    pub fn was_stored(&self, now_ms: i64, message: &Message, endpoint: &[u8]) -> bool {
+        let is_candidate = |entry: &&Entry| {
+            entry.what == Remembered::Stored && entry.message_id == message.message_id
+        };
+        let mut candidates = self.entries().filter(is_candidate).peekable();
+        if candidates.peek().is_none() {
+            return false;
+        }
+        let MessageMark { digest, .. } = MessageMark::of(message, endpoint);
+        candidates.any(|it| it.digest == digest && self.lives_for_ms(now_ms, it).is_some())
     }
 
     /// Forgets all messages of the peer, for a peer that started again.
@@ -82,7 +157,11 @@ impl DedupWindow {
         self.entries().find(is_known)?;
         let digest = digest_of(message);
         let found = self.entries().find(|entry| entry.is_of(message, digest))?;
-        self.lives_for_ms(now_ms, found).map(|_| found.what)
+        match found.what {
+            Remembered::Answered(what) => self.lives_for_ms(now_ms, found).map(|_| what),
+            // The digest of a mark is another one; two that are equal are no duplicates.
+            Remembered::Stored => None,
+        }
     }
 
     fn entries(&self) -> impl Iterator<Item = &Entry> {
@@ -115,7 +194,15 @@ struct Entry {
     digest: u32,
     lives_for_ms: u32,
     message_id: MessageId,
-    what: Duplicate,
+    what: Remembered,
+}
+
+/// What is known of a message.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Remembered {
+    Answered(Duplicate),
+    /// What it reported was stored.
+    Stored,
 }
 
 const _: () = assert!(size_of::<Option<Entry>>() == 12);
@@ -137,14 +224,8 @@ fn lifetime_ms(kind: MessageKind) -> u32 {
 
 fn digest_of(message: &Message) -> u32 {
     let mut digest = Digest::default();
-    digest.fold(&[message.code.as_byte(), message.kind as u8]);
-    digest.fold(message.token.as_bytes());
-    for (number, value) in message.options() {
-        digest.fold(&number.to_be_bytes());
-        digest.fold(value);
-    }
-    digest.fold(&message.payload);
-    u32::try_from(digest.0 >> 32).expect("32 bits are left")
+    digest.fold_message(message);
+    digest.finish()
 }
 
 /// Multiplies and rotates, a word at a time. A sender that makes two of its own messages collide
@@ -156,6 +237,20 @@ struct Digest(u64);
 impl Digest {
     /// The golden ratio in 64 bits, odd: multiplying by it spreads every bit upwards.
     const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+
+    fn fold_message(&mut self, message: &Message) {
+        self.fold(&[message.code.as_byte(), message.kind as u8]);
+        self.fold(message.token.as_bytes());
+        for (number, value) in message.options() {
+            self.fold(&number.to_be_bytes());
+            self.fold(value);
+        }
+        self.fold(&message.payload);
+    }
+
+    fn finish(self) -> u32 {
+        u32::try_from(self.0 >> 32).expect("32 bits are left")
+    }
 
     fn fold(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();

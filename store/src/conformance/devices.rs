@@ -117,6 +117,7 @@ pub(super) fn restored(ground: &TestBed<'_>) {
         profile: meter.clone(),
         record: DeviceRecord::default(),
         pending: vec![],
+        recent_events: Box::default(),
     };
     assert_eq!(wait(store.restored(meter.key())), Ok(Some(fresh)));
 
@@ -138,6 +139,7 @@ pub(super) fn restored(ground: &TestBed<'_>) {
         profile: meter.clone(),
         record: known_of,
         pending: vec![requests[1].clone(), requests[2].clone(), started],
+        recent_events: Box::default(),
     };
     assert_eq!(wait(store.restored(meter.key())), Ok(Some(expected)));
 }
@@ -221,6 +223,7 @@ pub(super) fn removed(ground: &TestBed<'_>) {
         profile: gone.clone(),
         record: DeviceRecord::default(),
         pending: vec![],
+        recent_events: Box::default(),
     };
     assert_eq!(wait(store.restored(gone.key())), Ok(Some(fresh)));
 }

@@ -15,8 +15,9 @@ use engine::sms::{MultiPartInfo, ReceivedSms, SmsEndpoint, SmsReport, SmsStatus}
 use engine::{ObjectLink, Path, Value, discovery};
 
 use super::outbox::all_waiting;
+use super::restoring::keep;
 use super::rng::Rng;
-use super::samples::{self, acme, at, batch, customer, device, forgotten, known};
+use super::samples::{self, acme, at, batch, customer, device, forgotten, known, record};
 use super::{TestBed, commit, wait};
 use crate::{Retention, Store};
 
@@ -400,6 +401,35 @@ pub(super) fn go_when_they_are_too_old_and_hide_with_their_device(ground: &TestB
     let swept = wait(store.sweep(due(4), 100)).expect("a sweep");
     assert_eq!(swept.removed, 2);
     assert_eq!(all_waiting(&*store, &acme()), []);
+}
+
+pub(super) fn last_reports_are_known(ground: &TestBed<'_>) {
+    let mut store = ground.open();
+    let (one, other) = two_devices(&*store);
+    let reports = [1, 2, 3].map(|second| {
+        let telemetry = telemetry(Cause::Send, values());
+        event(&one, second, EventContent::Telemetry(telemetry))
+    });
+    keep(&*store, &one, &record(10, "</3/0>"));
+    for report in &reports {
+        append(&*store, report);
+        append(&*store, &registered(&one, 4));
+    }
+    drop(store);
+    store = ground.open();
+    let ids = reports.map(|report| report.id);
+    let recent = |store: &dyn Store, device: &Profile| {
+        let restored = wait(store.restored(device.key())).expect("an answer");
+        restored.expect("it is there").recent_events
+    };
+    assert_eq!(*recent(&*store, &one), ids);
+    assert!(recent(&*store, &other).is_empty());
+    let page = wait(store.restored_page(one.key()..=one.key(), 1)).expect("an answer");
+    assert_eq!(*page.devices[0].1.recent_events, ids);
+    // A device added again under the same id has not reported anything.
+    assert_eq!(commit(&*store, forgotten(&one)), Ok(()));
+    assert_eq!(commit(&*store, known(&one)), Ok(()));
+    assert!(recent(&*store, &one).is_empty());
 }
 
 pub(super) fn are_not_inherited(ground: &TestBed<'_>) {

@@ -79,12 +79,15 @@ impl DeviceReads for SledStore {
     }
 
     fn restored(&self, device: DeviceKey) -> ReadAnswer<Option<RestoredDevice>> {
-        self.readers.ask(move |db| devices::restored(db, device))
+        let heads = Arc::clone(&self.heads);
+        self.readers
+            .ask(move |db| devices::restored(db, &heads, device))
     }
 
     fn restored_page(&self, keys: RangeInclusive<DeviceKey>, max: u32) -> ReadAnswer<RestoredPage> {
+        let heads = Arc::clone(&self.heads);
         self.readers
-            .prepare(move |db| restoring::restored_page(db, &keys, max))
+            .prepare(move |db| restoring::restored_page(db, &heads, &keys, max))
     }
 
     fn all_customer_settings(&self) -> ReadAnswer<Vec<CustomerSettings>> {

@@ -15,6 +15,7 @@
 //! This state follows the batches as they are applied, and is rolled back with a batch.
 
 mod heads;
+mod recent;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -22,7 +23,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use engine::delivery::backlog::{QueuedEvent, Sequence};
 use engine::event::Event;
-use engine::ids::{CustomerId, DeviceKey, Partition};
+use engine::ids::{CustomerId, DeviceKey, EventId, Partition};
 use engine::moment::Timestamp;
 use sled::{IVec, Tree};
 
@@ -36,6 +37,7 @@ use super::record::event::write_event;
 use super::record::number::{read_sequence, write_sequence};
 use heads::Checkpoint;
 pub(super) use heads::Heads;
+use recent::RecentEvents;
 
 /// From which size on a block takes no further event: large enough to compress well, small enough
 /// that one event is found in microseconds.
@@ -113,24 +115,27 @@ impl EventEntry {
 }
 
 impl Ledger {
-    /// Reads the state from a tree.
-    pub(super) fn load(tree: &Tree) -> Result<Self, Fault> {
+    /// Reads the state from a tree, at a time.
+    pub(super) fn load(tree: &Tree, now: Timestamp) -> Result<Self, Fault> {
         let newest = match tree.get(key::event::newest_number())? {
             Some(row) => read_sequence(&row)?,
             None => Sequence::default(),
         };
         let mut heads = Heads::load(tree)?;
+        let mut recent = RecentEvents::behind(newest, now);
         let checkpoint = Checkpoint::load(tree)?;
         let partitions = load_partitions(tree)?;
         for (customer, partition) in partitions.keys() {
             let after = checkpoint.complete_to();
             for block in blocks_after(tree, customer, *partition, after) {
                 let (_, value) = block?;
-                if let Err(damage) = record_all(&value, &mut heads) {
+                if let Err(damage) = record_all(&value, &mut heads, &mut recent) {
                     tracing::error!(%damage, %customer, "a block of events cannot be read");
                 }
             }
         }
+        recent.sort();
+        heads.recent = recent;
         let by_age = partitions.iter();
         let by_age = by_age.map(|(key, state)| (state.oldest.1.newest_at, key.clone()));
         Ok(Self {
@@ -217,6 +222,8 @@ impl Ledger {
             for (device, newest) in self.group_heads.drain() {
                 heads.record(device, newest);
             }
+            let newest_at = self.blocks.iter().map(|(_, _, head)| head.newest_at);
+            heads.recent.expire(newest_at.max());
         }
         let mut begun: Vec<PartitionKey> = Vec::new();
         for (partition, first, head) in self.blocks.drain(..) {
@@ -329,6 +336,11 @@ pub(super) fn newest_of(heads: &SharedHeads, device: DeviceKey) -> Option<Sequen
     read(heads).newest(device)
 }
 
+/// The events of a device from shortly before the store was opened, oldest first.
+pub(super) fn recent_of(heads: &SharedHeads, device: DeviceKey) -> Vec<(Sequence, EventId)> {
+    read(heads).recent.of(device)
+}
+
 /// The block of a partition that may have the event with a number.
 pub(super) fn block_with(
     tree: &Tree,
@@ -422,10 +434,15 @@ fn oldest_block(key: &[u8], row: &[u8]) -> (Sequence, BlockHead) {
 }
 
 /// Records the events of a block.
-fn record_all(value: &[u8], heads: &mut Heads) -> Result<(), Unreadable> {
+fn record_all(
+    value: &[u8],
+    heads: &mut Heads,
+    recent: &mut RecentEvents,
+) -> Result<(), Unreadable> {
     for entry in Block::read(value)?.entries() {
         let queued = entry?.queued;
         heads.record(queued.device, queued.sequence);
+        recent.record(&queued);
     }
     Ok(())
 }
@@ -459,7 +476,7 @@ mod tests {
         let db = sled::Config::new().temporary(true).open().unwrap();
         let meters: Vec<_> = (0..300).map(|number| device(&acme(), number)).collect();
         let mut newest = HashMap::new();
-        let mut ledger = Ledger::load(&db).unwrap();
+        let mut ledger = Ledger::load(&db, Timestamp::default()).unwrap();
         for round in 0..120 {
             // A page for each event, so that the checkpoint is completed several times.
             ledger.checkpoint.events_per_page = 1;
@@ -476,7 +493,7 @@ mod tests {
                 }
                 commit(&mut ledger, &db, &events);
             }
-            ledger = Ledger::load(&db).unwrap();
+            ledger = Ledger::load(&db, Timestamp::default()).unwrap();
             for (device, number) in &newest {
                 assert_eq!(ledger.newest_of(*device), Some(*number), "in round {round}");
             }
@@ -487,7 +504,7 @@ mod tests {
     #[test]
     fn rolled_back_numbers_are_given_again() {
         let db = sled::Config::new().temporary(true).open().unwrap();
-        let mut ledger = Ledger::load(&db).unwrap();
+        let mut ledger = Ledger::load(&db, Timestamp::default()).unwrap();
         let meter = device(&acme(), 1);
         let append = |ledger: &mut Ledger, second| {
             ledger.append(Box::new(EventEntry::of(&event(&meter, second, 1))));
@@ -506,7 +523,7 @@ mod tests {
         ledger.end_group(&mut rows).unwrap();
         db.apply_batch(rows.into_batch()).unwrap();
         assert_eq!(ledger.settle(), [(acme(), meter.key().partition())]);
-        let ledger = Ledger::load(&db).unwrap();
+        let ledger = Ledger::load(&db, Timestamp::default()).unwrap();
         assert_eq!(ledger.newest(), Sequence(1));
         assert_eq!(ledger.newest_of(meter.key()), Some(Sequence(1)));
     }
@@ -514,7 +531,7 @@ mod tests {
     #[test]
     fn a_block_is_bounded_and_a_group_may_have_several() {
         let db = sled::Config::new().temporary(true).open().unwrap();
-        let mut ledger = Ledger::load(&db).unwrap();
+        let mut ledger = Ledger::load(&db, Timestamp::default()).unwrap();
         let meter = device(&acme(), 1);
         let events: Vec<_> = (0..500).map(|number| event(&meter, 1, number)).collect();
         commit(&mut ledger, &db, &events);

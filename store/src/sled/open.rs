@@ -206,7 +206,7 @@ pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
     check_format(path, &db)?;
     let unreadable = |fault: Fault| damaged(path, &fault.to_string());
     let epochs = Epochs::load(&db).map_err(unreadable)?;
-    let ledger = Ledger::load(&db).map_err(unreadable)?;
+    let ledger = Ledger::load(&db, (options.now)()).map_err(unreadable)?;
     let (mut last_group, lost) =
         LastGroup::open(&path.join("last-group"), &db, options.now).map_err(unreadable)?;
     if let Some(loss) = lost {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use engine::action::Protocol;
-use engine::event::{Cause, Event, EventContent, Lifecycle, Telemetry};
-use engine::ids::ActionId;
+use engine::event::{Cause, Event, EventContent, EventType, Lifecycle, Telemetry};
+use engine::ids::{ActionId, EventId};
 use engine::moment::Timestamp;
 use protocol::coap::content::ContentFormat;
 use protocol::lwm2m::model;
@@ -32,6 +32,10 @@ pub(crate) struct History {
     data: HashMap<(Protocol, Box<[u8]>), usize>,
     /// The last lifecycle event.
     lifecycle: Option<Lifecycle>,
+    /// The events that the device reported.
+    reported: Vec<EventId>,
+    /// How many of them were there when the service started.
+    at_start: usize,
 }
 
 impl History {
@@ -72,7 +76,20 @@ impl History {
         self.lifecycle
     }
 
+    /// The events that the device had reported when the service started.
+    pub(super) fn reported_before(&self) -> &[EventId] {
+        &self.reported[..self.at_start]
+    }
+
+    /// The service ends.
+    pub(super) fn end(&mut self) {
+        self.at_start = self.reported.len();
+    }
+
     pub(super) fn append(&mut self, event: &Event, path_of: impl Fn(ActionId) -> Option<Path>) {
+        if event.content.event_type() == EventType::TelemetryData {
+            self.reported.push(event.id);
+        }
         match &event.content {
             EventContent::Lifecycle(lifecycle) => self.lifecycle = Some(*lifecycle),
             EventContent::Telemetry(telemetry) => self.publish(telemetry, path_of),

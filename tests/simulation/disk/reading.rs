@@ -36,7 +36,13 @@ impl Durable {
             profile: self.profiles[who].clone(),
             record: self.records[who].clone(),
             pending: self.pending(who).cloned().collect(),
+            recent_events: self.histories[who].reported_before().into(),
         })
+    }
+
+    /// The service ends.
+    pub(crate) fn end(&mut self) {
+        self.histories.iter_mut().for_each(History::end);
     }
 
     /// The first live devices in this range of keys.

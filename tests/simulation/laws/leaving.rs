@@ -32,8 +32,8 @@ impl LawChecker {
         }
         if head.is_created() || head.is_changed() {
             self.accepted(who, head.key(), outcome.to);
-            sending::a_send_is_stored_once(self, who, head.key(), durable)?;
-            plain::acknowledged_data_is_published(self, who, head.key(), durable)?;
+            sending::a_send_is_stored_once(self, who, (outcome.at_ms, head.key()), durable)?;
+            plain::acknowledged_data_is_published(self, who, (outcome.at_ms, head.key()), durable)?;
         }
         if head.is_empty_acknowledgement() {
             let (to, id) = (outcome.to, head.message_id);

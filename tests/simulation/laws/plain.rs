@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use engine::action::Protocol;
+use engine::limits::RESTORED_EVENTS_MS;
 use engine::peer::Peer;
 use engine::step_event::UplinkKind;
 use protocol::coap::code::Code;
@@ -11,7 +12,7 @@ use protocol::coap::dedup::RECENT_MAX;
 use protocol::coap::message::{Message, MessageKind};
 
 use super::routing::DatagramRouting;
-use super::{Decision, LawChecker, Saves, Verdict, hold};
+use super::{Decision, LawChecker, RestoreCause, Saves, Verdict, hold};
 use crate::disk::Durable;
 use crate::wire::{AttemptKey, Head};
 
@@ -42,6 +43,8 @@ struct DataOrigin {
 struct PostedData {
     bytes: Option<Vec<u8>>,
     is_in_blocks: bool,
+    /// When it was first sent, and what had become of the devices by then.
+    first_at_ms: i64,
     lives: Vec<RememberedFor>,
 }
 
@@ -51,6 +54,8 @@ struct RememberedFor {
     received: usize,
     /// How often the device was heard at another peer than before, or was restored.
     moved: usize,
+    /// How often it was restored after a crash.
+    crashed: usize,
     last_from: Option<Peer>,
 }
 
@@ -81,7 +86,7 @@ impl SentData {
     }
 
     /// A device sends a message with this data, if it is data.
-    pub(crate) fn receive(&mut self, datagram: &[u8], bytes: Option<&[u8]>) {
+    pub(crate) fn receive(&mut self, at_ms: i64, datagram: &[u8], bytes: Option<&[u8]>) {
         if !Head::of(datagram).is_some_and(|head| head.is_request()) {
             return;
         }
@@ -97,6 +102,7 @@ impl SentData {
         self.posted.entry(key).or_insert_with(|| PostedData {
             bytes: bytes.map(<[u8]>::to_vec),
             is_in_blocks: message.block1().is_some(),
+            first_at_ms: at_ms,
             lives: self.lives.clone(),
         });
     }
@@ -108,8 +114,16 @@ impl SentData {
         posted.is_some_and(|posted| posted.is_in_blocks)
     }
 
-    pub(super) fn restored(&mut self, who: usize) {
-        self.lives[who].moved += 1;
+    pub(super) fn restored(&mut self, who: usize, cause: RestoreCause) {
+        let life = &mut self.lives[who];
+        match cause {
+            RestoreCause::Crash => {
+                life.crashed += 1;
+                // The first peer after the crash is no other one.
+                life.last_from = None;
+            }
+            RestoreCause::Other => life.moved += 1,
+        }
     }
 
     /// A machine took a step.
@@ -118,7 +132,8 @@ impl SentData {
         let life = &mut self.lives[who];
         if took.from.is_some() {
             life.received += 1;
-            life.moved += usize::from(life.last_from != took.from);
+            let is_moved = life.last_from.is_some() && life.last_from != took.from;
+            life.moved += usize::from(is_moved);
             life.last_from = took.from;
         }
         let bare = took.bare.iter().filter(|bytes| !bytes.is_empty());
@@ -221,11 +236,12 @@ impl SentData {
 
 /// Data is answered 2.04 once it is in the history of the device that is answered: once, unless the
 /// machine that received it first was lost, has received many messages since, or received messages
-/// of the device from elsewhere.
+/// of the device from elsewhere. A crash alone does not make it forget what was stored shortly
+/// before.
 pub(super) fn acknowledged_data_is_published(
     laws: &LawChecker,
     who: usize,
-    key: AttemptKey,
+    (at_ms, key): (i64, AttemptKey),
     durable: &Durable,
 ) -> Verdict {
     let Some(posted) = laws.sent_data.posted.get(&key) else {
@@ -238,7 +254,12 @@ pub(super) fn acknowledged_data_is_published(
         });
     };
     let (then, now) = (posted.lives[who], laws.sent_data.lives[who]);
-    let forgotten = (now.moved - then.moved) + (now.received - then.received) / RECENT_MAX;
+    let crashes = match at_ms - posted.first_at_ms > RESTORED_EVENTS_MS {
+        true => now.crashed - then.crashed,
+        false => 0,
+    };
+    let received = (now.received - then.received) / RECENT_MAX;
+    let forgotten = (now.moved - then.moved) + crashes + received;
     let published = durable.history(who).times_published(Protocol::Coap, bytes);
     hold(law, published > 0, || {
         let bytes = String::from_utf8_lossy(bytes);

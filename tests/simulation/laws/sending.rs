@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use engine::limits::RESTORED_EVENTS_MS;
 use engine::peer::Peer;
 use protocol::coap::code::Code;
 use protocol::coap::dedup::RECENT_MAX;
 use protocol::coap::message::{Message, MessageKind};
 use protocol::lwm2m::payload::Sample;
 
-use super::{LawChecker, Verdict, hold};
+use super::{LawChecker, RestoreCause, Verdict, hold};
 use crate::disk::Durable;
 use crate::wire::AttemptKey;
 
@@ -25,7 +26,8 @@ struct SendRecord {
     /// The samples to be stored; none if it is unreadable.
     samples: Vec<Sample>,
     from: BTreeSet<Peer>,
-    /// What had become of the devices when it was first sent.
+    /// When it was first sent, and what had become of the devices by then.
+    first_at_ms: i64,
     lives: Vec<DeviceLifetime>,
 }
 
@@ -33,6 +35,8 @@ struct SendRecord {
 #[derive(Clone, Copy, Default)]
 struct DeviceLifetime {
     restored: usize,
+    /// How often it was restored after a crash.
+    crashed: usize,
     received: usize,
 }
 
@@ -45,7 +49,12 @@ impl SentSamples {
     }
 
     /// A device sends a message with these samples, if it is a Send.
-    pub(crate) fn receive(&mut self, from: Peer, datagram: &[u8], samples: &[Sample]) {
+    pub(crate) fn receive(
+        &mut self,
+        (at_ms, from): (i64, Peer),
+        datagram: &[u8],
+        samples: &[Sample],
+    ) {
         let Ok(message) = Message::decode(datagram) else {
             return;
         };
@@ -59,13 +68,17 @@ impl SentSamples {
         let send = self.sends.entry(key).or_insert_with(|| SendRecord {
             samples: samples.to_vec(),
             from: BTreeSet::new(),
+            first_at_ms: at_ms,
             lives: self.lives.clone(),
         });
         send.from.insert(from);
     }
 
-    pub(super) fn restored(&mut self, who: usize) {
-        self.lives[who].restored += 1;
+    pub(super) fn restored(&mut self, who: usize, cause: RestoreCause) {
+        match cause {
+            RestoreCause::Crash => self.lives[who].crashed += 1,
+            RestoreCause::Other => self.lives[who].restored += 1,
+        }
     }
 
     pub(super) fn received(&mut self, who: usize) {
@@ -75,11 +88,11 @@ impl SentSamples {
 
 /// A Send is answered 2.04 once each of its samples is in the history of the device that is
 /// answered: once, unless the machine that received it first was lost or has received many messages
-/// since.
+/// since. A crash alone does not make it forget what was stored shortly before.
 pub(super) fn a_send_is_stored_once(
     laws: &LawChecker,
     who: usize,
-    key: AttemptKey,
+    (at_ms, key): (i64, AttemptKey),
     durable: &Durable,
 ) -> Verdict {
     let Some(send) = laws.sent_samples.sends.get(&key) else {
@@ -91,7 +104,12 @@ pub(super) fn a_send_is_stored_once(
         || format!("device {who} is answered 2.04 for an unreadable Send"),
     )?;
     let (then, now) = (send.lives[who], laws.sent_samples.lives[who]);
-    let forgotten = (now.restored - then.restored) + (now.received - then.received) / RECENT_MAX;
+    let crashes = match at_ms - send.first_at_ms > RESTORED_EVENTS_MS {
+        true => now.crashed - then.crashed,
+        false => 0,
+    };
+    let received = (now.received - then.received) / RECENT_MAX;
+    let forgotten = (now.restored - then.restored) + crashes + received;
     let most = send.from.len() + forgotten;
     for sample in &send.samples {
         let times = durable.history(who).times_sent(sample);

@@ -140,10 +140,11 @@ impl World {
         let of = self.fleet.member(who).of;
         self.laws.sent_notifications.receive((of, from), &datagram);
         let posts = self.fleet.member(who).posts.as_deref();
-        self.laws.sent_data.receive(&datagram, posts);
+        self.laws.sent_data.receive(self.now_ms, &datagram, posts);
         self.census.blocks_down += u64::from(is_continue(&datagram));
         let samples = &self.fleet.member(who).sends;
-        self.laws.sent_samples.receive(from, &datagram, samples);
+        let sent = (self.now_ms, from);
+        self.laws.sent_samples.receive(sent, &datagram, samples);
         self.travel(|| Event::ReachesService {
             from,
             datagram: datagram.clone(),

@@ -51,6 +51,7 @@ impl World {
             self.laws.forgotten(batch.author.step());
         }
         self.disk.busy_until_ms = self.now_ms;
+        self.disk.durable.end();
         let verdict = self.laws.crashed(&self.disk.durable);
         self.check(verdict);
         let down_ms = match self.rng.below(4) {

@@ -267,6 +267,7 @@ impl Fixture {
             profile,
             record: DeviceRecord::default(),
             pending: Vec::new(),
+            recent_events: Box::default(),
         };
         let device = Device::restore(&mut Moment::new(START, 1), Arc::clone(&policy), restored);
         let generation = Supervisor::<()>::default().next_generation();

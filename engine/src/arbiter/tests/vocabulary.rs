@@ -331,6 +331,7 @@ fn restored(name: &str) -> RestoredDevice {
         profile: profile(name),
         record: DeviceRecord::default(),
         pending: Vec::new(),
+        recent_events: Box::default(),
     }
 }
 

@@ -200,6 +200,23 @@ impl Step<'_> {
         self.answer_ingest(datagram, outcome);
     }
 
+    /// Answers values or data that were stored before the service was restarted. Publishing them
+    /// again would be a second event; as an uplink the message counts all the same, because what it
+    /// released was not stored.
+    pub(super) fn accept_again(&mut self, route: CoapRoute, datagram: &Datagram) -> UplinkKind {
+        let kind = if route == CoapRoute::Send {
+            self.note_uplink(Protocol::Lwm2m);
+            self.save_stale_record();
+            UplinkKind::Send
+        } else {
+            self.note_contact(datagram.peer, Protocol::Coap);
+            self.messages.remember_other_peer(&self.cx, datagram.peer);
+            UplinkKind::CoapData
+        };
+        self.answer(datagram, Code::CHANGED);
+        kind
+    }
+
     /// Answers values or data.
     fn answer_ingest(&mut self, datagram: &Datagram, outcome: IngestOutcome) {
         match outcome {

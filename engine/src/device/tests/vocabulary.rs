@@ -34,7 +34,7 @@ use crate::device::record::{DeviceRecord, RestoredDevice};
 use crate::device::refusal::SubmitRefusal;
 use crate::device::snapshot::Snapshot;
 use crate::effect::{Effect, Effects, Outbound};
-use crate::ids::{ActionId, CustomerId, DeviceId, Endpoint, Iccid};
+use crate::ids::{ActionId, CustomerId, DeviceId, Endpoint, EventId, Iccid};
 use crate::limits::Limits;
 use crate::moment::{Moment, Timestamp};
 use crate::peer::{AssociationId, Peer};
@@ -80,6 +80,8 @@ pub(super) struct DeviceFixture {
     policy: Arc<CustomerPolicy>,
     device: Device,
     saved: RestoredDevice,
+    /// The events of the device, oldest first.
+    appended: Vec<EventId>,
     final_actions: BTreeMap<ActionId, Action>,
     names: rendering::Names,
     /// The message id of the device's next message.
@@ -134,6 +136,7 @@ impl DeviceFixture {
             profile,
             record: DeviceRecord::default(),
             pending: Vec::new(),
+            recent_events: Box::default(),
         };
         let mut m = Moment::new(START, 0);
         Self {
@@ -142,6 +145,7 @@ impl DeviceFixture {
             device: Device::restore(&mut m, Arc::clone(&policy), saved.clone()),
             policy,
             saved,
+            appended: Vec::new(),
             final_actions: BTreeMap::new(),
             names: rendering::Names::default(),
             next_id: 100,
@@ -329,6 +333,7 @@ impl DeviceFixture {
             observation.newest = None;
         }
         let policy = Arc::clone(&self.policy);
+        self.saved.recent_events = self.appended.as_slice().into();
         self.device = Device::restore(&mut m, policy, self.saved.clone());
     }
 
@@ -417,6 +422,7 @@ impl DeviceFixture {
             Effect::Save(Change::PutRecord { record, .. }) => {
                 self.saved.record = (**record).clone()
             }
+            Effect::Save(Change::AppendEvent(event)) => self.appended.push(event.id),
             Effect::Send(Outbound::Send { datagram, .. }) => self.take_note_of_message(datagram),
             Effect::Send(Outbound::SendUdp { action, .. }) => self.bare_action = Some(*action),
             Effect::Save(_)

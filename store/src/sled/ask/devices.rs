@@ -6,16 +6,17 @@ use engine::change::UniqueName;
 use engine::device::record::{DeviceRecord, RestoredDevice};
 use engine::directory::import::ExistingDevices;
 use engine::dispatch::DevicesAtAddress;
-use engine::ids::{ActionId, CustomerId, DeviceKey};
+use engine::ids::{ActionId, CustomerId, DeviceKey, EventId};
 use engine::profile::Profile;
 use sled::Db;
 
 use super::{actions, load, rows_of};
 use crate::sled::fault::Fault;
 use crate::sled::key;
+use crate::sled::ledger::{SharedHeads, recent_of};
 use crate::sled::record::Unreadable;
 use crate::sled::record::device::read_device;
-use crate::sled::record::number::read_name_owner;
+use crate::sled::record::number::{read_name_owner, read_sequence};
 use crate::sled::record::profile::read_profile;
 
 /// A device.
@@ -127,6 +128,7 @@ pub(super) fn record(db: &Db, device: DeviceKey) -> Result<Option<DeviceRecord>,
 /// Everything needed to restore a device.
 pub(in crate::sled) fn restored(
     db: &Db,
+    heads: &SharedHeads,
     device: DeviceKey,
 ) -> Result<Option<RestoredDevice>, Fault> {
     let Some(profile) = profile(db, device)? else {
@@ -143,7 +145,24 @@ pub(in crate::sled) fn restored(
         profile,
         record,
         pending,
+        recent_events: recent_events(db, heads, device)?,
     }))
+}
+
+/// The events of a device from shortly before the store was opened, without those of a former
+/// device with the same key.
+pub(super) fn recent_events(
+    db: &Db,
+    heads: &SharedHeads,
+    device: DeviceKey,
+) -> Result<Box<[EventId]>, Fault> {
+    let recent = recent_of(heads, device);
+    if recent.is_empty() {
+        return Ok(Box::default());
+    }
+    let removed = load(db, &key::event::removed_of(device), read_sequence)?.unwrap_or_default();
+    let kept = recent.into_iter().filter(|(number, _)| *number > removed);
+    Ok(kept.map(|(_, event)| event).collect())
 }
 
 fn device_in(bytes: Option<[u8; 16]>) -> Result<DeviceKey, Fault> {

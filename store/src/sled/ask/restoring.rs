@@ -12,10 +12,12 @@ use engine::ids::{ActionId, DeviceKey};
 use sled::{Db, IVec, Iter};
 
 use super::actions;
+use super::devices::recent_events;
 use crate::RestoredPage;
 use crate::sled::fault::Fault;
 use crate::sled::key::{self, Key};
 use crate::sled::kv;
+use crate::sled::ledger::SharedHeads;
 use crate::sled::record::Unreadable;
 use crate::sled::record::device::{ObjectListCache, read_one_of_many};
 use crate::sled::record::device_flags::{DeviceFlags, read_device_flags};
@@ -32,11 +34,12 @@ const STEPS_MAX: u32 = 8;
 /// The live devices of a range of keys with all their rows.
 pub(in crate::sled) fn restored_page(
     db: &Db,
+    heads: &SharedHeads,
     keys: &RangeInclusive<DeviceKey>,
     max: u32,
 ) -> Result<RestoredPage, Fault> {
     let mut live = LiveDevices::within(db, keys)?;
-    let mut rest = DeviceRows::within(db, keys)?;
+    let mut rest = DeviceRows::within((db, heads), keys)?;
     let mut page = RestoredPage::default();
     for _ in 0..max {
         let Some((device, pending)) = live.next()? else {
@@ -120,6 +123,7 @@ impl LiveDevices {
 /// The rows of devices, read in the order of their keys.
 struct DeviceRows<'a> {
     db: &'a Db,
+    heads: &'a SharedHeads,
     profiles: Column,
     records: Column,
     others: ObjectListCache,
@@ -127,9 +131,13 @@ struct DeviceRows<'a> {
 }
 
 impl<'a> DeviceRows<'a> {
-    fn within(db: &'a Db, keys: &RangeInclusive<DeviceKey>) -> Result<Self, Fault> {
+    fn within(
+        (db, heads): (&'a Db, &'a SharedHeads),
+        keys: &RangeInclusive<DeviceKey>,
+    ) -> Result<Self, Fault> {
         Ok(Self {
             db,
+            heads,
             profiles: Column::within(db, key::device::devices(), keys)?,
             records: Column::within(db, key::device::records(), keys)?,
             others: ObjectListCache::default(),
@@ -155,6 +163,7 @@ impl<'a> DeviceRows<'a> {
             profile,
             record: record.unwrap_or_default(),
             pending,
+            recent_events: recent_events(self.db, self.heads, device)?,
         }))
     }
 
@@ -283,16 +292,17 @@ mod tests {
         let mut keys = meters.map(|meter| meter.key());
         keys.sort();
         let opened = open::open(&options).unwrap();
+        let heads = opened.ledger.heads();
         // One row has other bytes than were written, another has lost all but its beginning.
         let large = Value::cut(b"", &[1; 10_000]).head;
         for damaged in [IVec::from(b"\x01?"), large] {
             let record = key::device::record(keys[1]);
             opened.db.insert(record, damaged).unwrap();
-            let page = restored_page(&opened.db, &(keys[0]..=keys[2]), 2).unwrap();
+            let page = restored_page(&opened.db, &heads, &(keys[0]..=keys[2]), 2).unwrap();
             let found: Vec<_> = page.devices.iter().map(|(key, _)| *key).collect();
             assert_eq!((found, page.next), (vec![keys[0]], Some(keys[2])));
         }
-        let page = restored_page(&opened.db, &(keys[2]..=keys[2]), 2).unwrap();
+        let page = restored_page(&opened.db, &heads, &(keys[2]..=keys[2]), 2).unwrap();
         assert_eq!((page.devices.len(), page.next), (1, None));
     }
 }

@@ -2,6 +2,7 @@
 
 use engine::change::{Batch, Change};
 use engine::idempotency::IdempotencyRecord;
+use engine::moment::Timestamp;
 use sled::{IVec, Tree};
 
 use crate::sled::apply::apply;
@@ -77,7 +78,7 @@ impl<'t> Derivation<'t> {
             tree,
             empty,
             epochs: Epochs::load(empty)?,
-            ledger: Ledger::load(empty)?,
+            ledger: Ledger::load(empty, Timestamp::default())?,
         })
     }
 

@@ -10,6 +10,7 @@ use engine::delivery::backlog::Sequence;
 use engine::ids::DeviceKey;
 use sled::{IVec, Tree};
 
+use super::recent::RecentEvents;
 use crate::sled::fault::Fault;
 use crate::sled::key;
 use crate::sled::kv::{self, Value};
@@ -32,6 +33,8 @@ const GROWTH: usize = 4;
 /// The newest events of all devices.
 pub(in crate::sled) struct Heads {
     pages: Vec<Page>,
+    /// The last events before the store was opened.
+    pub(super) recent: RecentEvents,
 }
 
 /// Those of devices with neighbouring keys, in the order of the keys.
@@ -63,7 +66,8 @@ impl Heads {
                 page.heads = read_page(&value)?;
             }
         }
-        Ok(Self { pages })
+        let recent = RecentEvents::default();
+        Ok(Self { pages, recent })
     }
 
     /// The newest event of a device.

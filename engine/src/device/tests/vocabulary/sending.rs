@@ -8,6 +8,7 @@ use super::{DeviceFixture, HOME};
 use crate::change::Change;
 use crate::effect::Effect;
 use crate::event::Event;
+use crate::ids::EventId;
 
 use super::rendering::Lines;
 
@@ -30,6 +31,11 @@ impl DeviceFixture {
     }
 
     /// The events of the last step.
+    /// The ids of all events of the device, oldest first.
+    pub(in crate::device::tests) fn appended(&self) -> &[EventId] {
+        &self.appended
+    }
+
     pub(in crate::device::tests) fn events(&self) -> Vec<&Event> {
         self.wanted.iter().filter_map(event_in).collect()
     }
