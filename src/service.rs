@@ -17,7 +17,7 @@ use actix_rt::System;
 use actors::arbiters::Arbiters;
 use actors::broker::BrokerConnector;
 use actors::clock::{Clock, wall_clock};
-use actors::delivery::{Deliveries, DeliveryParts, command_queue};
+use actors::delivery::{BrokerConnections, Deliveries, DeliveryParts, command_queue};
 use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
 use actors::logging::{Logging, RetentionPeriods};
@@ -149,6 +149,7 @@ impl Service {
             commits: store.clone(),
             store: store.clone(),
             brokers: BrokerConnector::beside(&http),
+            connections: BrokerConnections::default(),
             http,
             commands,
             policy: config.policy(),

@@ -1,5 +1,6 @@
 //! How does the rest of the service reach deliveries? By the id of a destination.
 
+mod connections;
 mod forwarder;
 mod messages;
 mod meters;
@@ -15,6 +16,7 @@ use engine::delivery::command::{DestinationCommand, DestinationReply, TestOutcom
 use engine::delivery::destination::{Destination, DestinationAmendment};
 use engine::delivery::forwarders::creation;
 use engine::delivery::forwarding::{DeliveryRules, ReplayUnderWay};
+use engine::delivery::mqtt::link::MqttLinkStatus;
 use engine::idempotency::IdempotencyRecord;
 use engine::ids::{CustomerId, DestinationId};
 use engine::supervision::Unserved;
@@ -27,6 +29,7 @@ use crate::broker::BrokerConnector;
 use crate::clock::Clock;
 use crate::http::HttpClient;
 use crate::logging::Logging;
+pub use connections::BrokerConnections;
 pub use messages::CommandCall;
 
 use messages::{AskDestination, CreateDestination, ForgetCustomer, ForwarderCommand, Reply};
@@ -45,6 +48,8 @@ pub struct DeliveryParts {
     pub http: HttpClient,
     /// Connections to brokers.
     pub brokers: BrokerConnector,
+    /// Which of them are open.
+    pub connections: BrokerConnections,
     /// Takes the commands that come from brokers.
     pub commands: mpsc::Sender<CommandCall>,
     /// Which addresses may be called.
@@ -67,6 +72,7 @@ pub fn command_queue() -> (mpsc::Sender<CommandCall>, mpsc::Receiver<CommandCall
 #[derive(Clone)]
 pub struct Deliveries {
     supervisor: Addr<ForwarderSupervisor>,
+    connections: BrokerConnections,
 }
 
 impl Deliveries {
@@ -79,10 +85,19 @@ impl Deliveries {
     ) -> Self {
         let arbiter = Arbiter::new().handle();
         let logging = logging.clone();
+        let connections = parts.connections.clone();
         let supervisor = ForwarderSupervisor::start_in_arbiter(&arbiter, move |_| {
             ForwarderSupervisor::new(parts, destinations, logging)
         });
-        Self { supervisor }
+        Self {
+            supervisor,
+            connections,
+        }
+    }
+
+    /// The connection of a destination to its broker.
+    pub fn connection(&self, id: DestinationId) -> MqttLinkStatus {
+        self.connections.of(id)
     }
 
     /// Creates a destination, and the idempotency record of its call with it; when this answers Ok

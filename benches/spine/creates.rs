@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use actix_web::web::ServiceConfig;
 use actors::broker::BrokerConnector;
-use actors::delivery::{Deliveries, DeliveryParts, command_queue};
+use actors::delivery::{BrokerConnections, Deliveries, DeliveryParts, command_queue};
 use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
 use actors::sms::network::SmsNetwork;
@@ -133,6 +133,7 @@ pub(crate) fn serve(
         commits: Arc::clone(&commits),
         store: shelf.store.clone(),
         brokers: BrokerConnector::beside(&http),
+        connections: BrokerConnections::default(),
         http,
         commands: command_queue().0,
         policy: config.policy(),

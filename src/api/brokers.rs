@@ -9,11 +9,12 @@ use actix_web::{HttpResponse, web};
 use engine::customer::Scope;
 use engine::delivery::destination::{BrokerCommands, Destination};
 use engine::directory::destination::{SealedField, admit_integration, draft_broker};
+use engine::ids::DestinationId;
 
 use super::Api;
 use super::access::AuthenticatedCaller;
 use super::body::{Json, Query};
-use super::destinations::{self, DestinationKind, DestinationSegment, listed};
+use super::destinations::{self, ConnectionBody, DestinationKind, DestinationSegment, listed};
 use super::error::ApiError;
 use super::idempotency::IdempotencyKeyHeader;
 use super::segment::PathSegment;
@@ -33,6 +34,10 @@ impl DestinationKind for Brokers {
     fn body(destination: &Destination) -> Option<BrokerBody> {
         let broker = destination.target.broker()?;
         Some(BrokerBody::of(destination, broker))
+    }
+
+    fn connection(api: &Api, id: DestinationId) -> Option<ConnectionBody> {
+        Some(ConnectionBody::of(api.deliveries.connection(id)))
     }
 }
 

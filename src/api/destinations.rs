@@ -15,6 +15,7 @@ use engine::customer::Customer;
 use engine::delivery::backlog::Backlog;
 use engine::delivery::command::TestOutcome;
 use engine::delivery::destination::{Destination, DestinationAmendment};
+use engine::delivery::mqtt::link::MqttLinkStatus;
 use engine::directory::DirectoryRefusal;
 use engine::directory::destination::{SealedField, destination_of};
 use engine::ids::{CustomerId, DestinationId};
@@ -49,6 +50,11 @@ pub(super) trait DestinationKind: 'static {
 
     /// The representation of a destination, if it is of this kind.
     fn body(destination: &Destination) -> Option<Self::Body>;
+
+    /// Its connection, if destinations of the kind have one.
+    fn connection(_: &Api, _: DestinationId) -> Option<ConnectionBody> {
+        None
+    }
 }
 
 /// What a new destination is decided on.
@@ -84,7 +90,18 @@ impl<K: DestinationKind> Segment for DestinationSegment<K> {
 pub(super) struct WithBacklogBody<T> {
     #[serde(flatten)]
     destination: T,
+    #[serde(flatten)]
+    connection: Option<ConnectionBody>,
     backlog: BacklogBody,
+}
+
+/// The connection of a destination.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ConnectionBody {
+    connected: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_error: Option<String>,
 }
 
 /// The number of undelivered events.
@@ -114,7 +131,23 @@ impl<T> WithBacklogBody<T> {
         };
         Self {
             destination,
+            connection: None,
             backlog,
+        }
+    }
+
+    /// The same with its connection.
+    pub(super) fn with_connection(self, connection: Option<ConnectionBody>) -> Self {
+        Self { connection, ..self }
+    }
+}
+
+impl ConnectionBody {
+    /// The connection.
+    pub(super) fn of(status: MqttLinkStatus) -> Self {
+        Self {
+            connected: status.is_connected,
+            last_error: status.fault.map(Into::into),
         }
     }
 }
@@ -287,7 +320,8 @@ pub(super) async fn followed<K: DestinationKind>(
 ) -> Result<WithBacklogBody<K::Body>, ApiError> {
     let backlog = api.store.backlog(id).await?;
     let found = owned::<K>(api, caller, id).await?;
-    Ok(WithBacklogBody::of(shown::<K>(&found)?, backlog))
+    let body = WithBacklogBody::of(shown::<K>(&found)?, backlog);
+    Ok(body.with_connection(K::connection(api, id)))
 }
 
 /// Removes a destination with its backlog.

@@ -20,10 +20,10 @@ use crate::vocabulary::service::Service;
 use crate::vocabulary::wire::DeviceSocket;
 
 /// Five tries in a fraction of a second.
-const QUICK: (&str, &str) = ("SIGNALBOX_DELIVERY_RETRY_MS", "50,50,50,50");
+pub(crate) const QUICK: (&str, &str) = ("SIGNALBOX_DELIVERY_RETRY_MS", "50,50,50,50");
 
 /// So many tries that no test reaches the last one.
-const STEADY: (&str, &str) = (
+pub(crate) const STEADY: (&str, &str) = (
     "SIGNALBOX_DELIVERY_RETRY_MS",
     "100,200,400,800,1600,3200,3200,3200,3200,3200,3200,3200,3200,3200,3200,3200",
 );
@@ -226,6 +226,60 @@ fn a_broker_that_refuses_a_topic_is_named() {
 }
 
 #[test]
+fn a_lost_connection_is_shown_while_events_wait_for_the_broker() {
+    let setup = MqttService::with(&[STEADY, BRIEF]);
+    let mut broker = Mosquitto::start("allow_anonymous true");
+    let made = setup.create(&broker, &json!({}));
+    let shown = setup.caller.request("GET", &made).expect(200);
+    assert_eq!(shown["connected"], false, "there is nothing to publish");
+    assert_eq!(shown.get("lastError"), None);
+    let mut meter = setup.meter("meter-1", "127.77.1.11");
+    meter.send(1);
+    let connected = |is_connected: bool| {
+        until("the connection", || {
+            let shown = setup.caller.request("GET", &made).expect(200);
+            (shown["connected"] == is_connected).then_some(shown)
+        })
+    };
+    setup.once_in(&made, "INTEGRATION_ACTIVE");
+    assert_eq!(connected(true).get("lastError"), None);
+    broker.stop();
+    assert_ne!(connected(false).get("lastError"), None);
+    meter.send(2);
+    let refused = until("the reason of the next connection", || {
+        let shown = setup.caller.request("GET", &made).expect(200);
+        (shown["lastError"] == "the host does not accept connections").then_some(shown)
+    });
+    assert_eq!(refused["state"], "INTEGRATION_ACTIVE", "{refused}");
+    broker.start_again();
+    until("an event on a later connection", || {
+        let shown = setup.caller.request("GET", &made).expect(200);
+        (shown["connected"] == true && shown.get("lastError").is_none()).then_some(())
+    });
+}
+
+#[test]
+fn a_removed_integration_leaves_no_session_at_its_broker() {
+    for (version, is_away) in [(5, false), (3, false), (5, true), (3, true)] {
+        let setup = MqttService::with(&[]);
+        let mut broker = Mosquitto::start("allow_anonymous true\nsys_interval 1");
+        let clients = "$SYS/broker/clients/total";
+        let mut watcher = broker.subscriber_of(clients, "watcher", &[]);
+        let made = setup.create(&broker, &json!({ "version": version, "commands": true }));
+        watcher.counts(2);
+        if is_away {
+            broker.stop();
+        }
+        assert_eq!(setup.caller.request("DELETE", &made).status, 204);
+        if is_away {
+            broker.start_again();
+            watcher = broker.subscriber_of(clients, "watcher", &[]);
+        }
+        watcher.counts(1);
+    }
+}
+
+#[test]
 fn acknowledged_values_reach_the_broker_after_kills_of_the_service() {
     let mut setup = MqttService::with(&[STEADY]);
     let broker = Mosquitto::start("allow_anonymous true");
@@ -265,19 +319,19 @@ fn a_broker_at_a_private_address_is_not_called_unless_the_operator_allows_it() {
 const BROKERS: &str = "/management-api/v1/integrate/clouds/mqtt";
 
 /// A service whose deliveries to brokers of tests are allowed, and a customer.
-struct MqttService {
+pub(crate) struct MqttService {
     service: Service,
-    caller: Caller,
+    pub(crate) caller: Caller,
 }
 
 /// A device that sends numbers over CoAP.
-struct Meter {
+pub(crate) struct Meter {
     wire: DeviceSocket,
     next_id: u16,
 }
 
 impl MqttService {
-    fn with(settings: &[(&str, &str)]) -> Self {
+    pub(crate) fn with(settings: &[(&str, &str)]) -> Self {
         let private = ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true");
         let service = Service::start_with(&[&[private], settings].concat());
         let caller = Caller::of_new_customer(&service, "Lamp Works");
@@ -289,7 +343,7 @@ impl MqttService {
         self.create_at(&format!("mqtt://{}", broker.address), with)
     }
 
-    fn create_at(&self, url: &str, with: &Value) -> String {
+    pub(crate) fn create_at(&self, url: &str, with: &Value) -> String {
         let mut body = json!({
             "name": "Ours", "url": url, "topicPrefix": "acme", "jsonPayloadEnabled": true,
         });
@@ -300,7 +354,7 @@ impl MqttService {
         format!("{BROKERS}/{}", text(&made["id"]))
     }
 
-    fn once_in(&self, made: &str, state: &str) -> Value {
+    pub(crate) fn once_in(&self, made: &str, state: &str) -> Value {
         until(state, || {
             let shown = self.caller.request("GET", made).expect(200);
             (shown["state"] == state).then_some(shown)
@@ -308,12 +362,12 @@ impl MqttService {
     }
 
     /// Makes a call about an integration that needs no body.
-    fn ask(&self, made: &str, what: &str, status: u16) -> Value {
+    pub(crate) fn ask(&self, made: &str, what: &str, status: u16) -> Value {
         let answer = self.caller.request("POST", &format!("{made}/{what}"));
         answer.expect(status)
     }
 
-    fn meter(&self, name: &str, ip: &str) -> Meter {
+    pub(crate) fn meter(&self, name: &str, ip: &str) -> Meter {
         self.caller.create_device(name, ip);
         self.known_meter(ip, 0)
     }
@@ -329,7 +383,7 @@ impl MqttService {
 
 impl Meter {
     /// Sends a value, which is durable when this returns.
-    fn send(&mut self, value: u32) {
+    pub(crate) fn send(&mut self, value: u32) {
         self.next_id += 1;
         let message = data("level", value.to_string(), self.next_id);
         let answer = self.wire.ask_until_answered(&message);
@@ -474,6 +528,14 @@ impl Subscriber {
         });
         let payload = serde_json::from_str(&payload).unwrap();
         (correlation, payload)
+    }
+
+    /// Waits until the last message is this number.
+    fn counts(&mut self, number: u32) {
+        until("the number of clients", || {
+            let last = self.program.printed().last()?.to_string();
+            last.ends_with(&format!("|{number}")).then_some(())
+        });
     }
 
     /// The values at a topic, in the order of their first deliveries, once there are this many.

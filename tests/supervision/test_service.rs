@@ -13,7 +13,7 @@ use actix_rt::System;
 use actors::arbiters::Arbiters;
 use actors::broker::BrokerConnector;
 use actors::clock::Clock;
-use actors::delivery::{Deliveries, DeliveryParts, command_queue};
+use actors::delivery::{BrokerConnections, Deliveries, DeliveryParts, command_queue};
 use actors::devices::Devices;
 use actors::http::{HttpClient, HttpOptions};
 use actors::jobs::selection::DeviceSelection;
@@ -305,6 +305,7 @@ fn delivering((commits, store): (Arc<FaultyStore>, Arc<SledStore>), clock: Clock
         commits,
         store,
         brokers: BrokerConnector::beside(&http),
+        connections: BrokerConnections::default(),
         http,
         commands: command_queue().0,
         policy,

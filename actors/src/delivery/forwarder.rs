@@ -112,7 +112,7 @@ impl ForwarderActor {
                 ForwarderEffect::Commit(batch) => self.commit(batch, ctx),
                 ForwarderEffect::Retarget(destination) => {
                     if !self.sender.is_for(&destination) {
-                        self.sender.close();
+                        self.sender.close(&destination);
                         self.sender = Rc::new(EventSender::new(&self.parts, &destination));
                     }
                 }
@@ -121,6 +121,9 @@ impl ForwarderActor {
                 ForwarderEffect::ShowState { before, state } => self.show_state(before, state),
                 ForwarderEffect::Answer(reply, answered) => answer(reply, answered),
                 ForwarderEffect::End(end) => {
+                    if end == ForwarderExit::Removed {
+                        self.sender.retire();
+                    }
                     self.end = Some(end);
                     ctx.stop();
                 }

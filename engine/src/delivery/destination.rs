@@ -201,6 +201,12 @@ impl Target {
         }
     }
 
+    /// Whether a destination with this target instead of an earlier one leaves a broker.
+    pub fn leaves_broker_of(&self, was: &Self) -> bool {
+        let is_at = |was: &Broker| self.broker().is_some_and(|is| is.url == was.url);
+        was.broker().is_some_and(|was| !is_at(was))
+    }
+
     /// The webhook, if it is one.
     pub fn webhook(&self) -> Option<&Webhook> {
         match self {

@@ -66,8 +66,8 @@ pub(in crate::api) fn list() -> ApiOperation {
 
 /// GET one.
 pub(in crate::api) fn show() -> ApiOperation {
-    let text = "Returns the broker with its backlog. The password and the private key are never \
-                returned.";
+    let text = "Returns the broker with its backlog and the state of the connection. The password \
+                and the private key are never returned.";
     ApiOperation::new("getBroker", Tag::Clouds, "Get an MQTT broker")
         .description(text)
         .answer(200, followed(), "The broker and its backlog.")
@@ -195,6 +195,13 @@ fn amended_broker() -> Schema {
         .named("AmendedBroker")
 }
 
+const CONNECTED: &str = "Whether the service is connected to the broker now. Without `commands` \
+                         it connects when there is an event to publish.";
+
+const LAST_ERROR: &str = "Why the last connection ended or was not established. Absent once a \
+                          later connection was of use: the broker acknowledged an event on it, \
+                          or with `commands` accepted the subscription.";
+
 const TLS: &str = "The certificates of TLS.";
 
 fn url() -> Schema {
@@ -240,7 +247,10 @@ fn broker() -> Schema {
 }
 
 fn followed() -> Schema {
-    with_backlog(broker_body()).named("FollowedBroker")
+    let broker = broker_body()
+        .must("connected", Schema::truth(), CONNECTED)
+        .may("lastError", Schema::text(), LAST_ERROR);
+    with_backlog(broker).named("FollowedBroker")
 }
 
 fn broker_body() -> Schema {

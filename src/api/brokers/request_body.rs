@@ -16,13 +16,15 @@ use crate::api::fields::{FieldFault, Fields, label};
 use crate::api::integrations::request_body::{event_types, json_payload};
 
 /// The read-only properties of a broker, with the message for each.
-const READ_ONLY: [(&str, &str); 7] = [
+const READ_ONLY: [(&str, &str); 9] = [
     ("id", "is assigned by the service and cannot be changed"),
     (
         "state",
         "is read-only; use POST …/mqtt/{id}/restart to restart the broker",
     ),
     ("failureReason", "is set by the service"),
+    ("connected", "is set by the service"),
+    ("lastError", "is set by the service"),
     (
         "replaying",
         "is read-only; use POST …/mqtt/{id}/deadletters/replay to start a replay",

@@ -14,6 +14,7 @@ use engine::delivery::destination::{
     Broker, BrokerCommands, ClientCertificate, Destination, DestinationState, EventTypes, Header,
     JsonPayload, Plugin, Replay, Target, Webhook,
 };
+use engine::delivery::mqtt::link::MqttLinkStatus;
 use engine::event::{
     ActionResult, Cause, Data, DeviceInfo, ErrorReport, Event, EventContent, EventType, Lifecycle,
     PayloadKept, Telemetry,
@@ -30,7 +31,7 @@ use super::document::shown;
 use super::golden;
 use crate::api::brokers::Brokers;
 use crate::api::destinations::dead_letters::{DeadLetterBody, DeadLettersBody};
-use crate::api::destinations::{DestinationKind, TestedBody, WithBacklogBody};
+use crate::api::destinations::{ConnectionBody, DestinationKind, TestedBody, WithBacklogBody};
 use crate::api::integrations::Webhooks;
 use crate::api::plugins::{Plugins, RestartedPluginBody};
 
@@ -86,7 +87,12 @@ fn a_failed_broker_with_its_backlog() {
         waiting: 0,
         dead: 3,
     };
+    let status = MqttLinkStatus {
+        is_connected: false,
+        fault: failed.failure.clone(),
+    };
     let body = WithBacklogBody::of(Brokers::body(&failed).unwrap(), backlog);
+    let body = body.with_connection(Some(ConnectionBody::of(status)));
     golden::check("broker_followed", &body);
 }
 

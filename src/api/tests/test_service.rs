@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use actors::broker::BrokerConnector;
 use actors::clock::Clock;
-use actors::delivery::{Deliveries, DeliveryParts, command_queue};
+use actors::delivery::{BrokerConnections, Deliveries, DeliveryParts, command_queue};
 use actors::devices::Devices;
 use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
@@ -98,6 +98,7 @@ impl TestService {
             commits: Arc::clone(&commits),
             store: store.clone(),
             brokers: BrokerConnector::beside(&http),
+            connections: BrokerConnections::default(),
             http,
             commands: command_queue().0,
             policy: config.policy(),

@@ -3,16 +3,17 @@
 //!
 //! The link is a task of its own beside the actor of its destination, and ends with its handle.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use engine::delivery::mqtt::link::{
-    BrokerCommand, MqttLink, MqttLinkEffect, MqttLinkRules, Publication, Unopened,
+    BrokerCommand, MqttLink, MqttLinkEffect, MqttLinkRules, MqttLinkStatus, Publication, Unopened,
 };
-use engine::ids::CustomerId;
+use engine::ids::{CustomerId, DestinationId};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf, copy, sink, split};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
@@ -21,6 +22,7 @@ use tracing::debug;
 use crate::broker::{BrokerAddress, BrokerConnector, BrokerStream, of_io};
 use crate::clock::Clock;
 use crate::delivery::DeliveryParts;
+use crate::delivery::connections::{BrokerConnections, ReportedStatus};
 use crate::delivery::messages::CommandCall;
 use crate::http::UnreachableReason;
 
@@ -50,31 +52,54 @@ type Effects = Vec<MqttLinkEffect<oneshot::Sender<Outcome>>>;
 /// The link to a broker.
 pub(super) struct BrokerLink {
     publications: RefCell<Option<mpsc::Sender<Publishing>>>,
+    farewell: Rc<Cell<Farewell>>,
+    id: DestinationId,
+    connections: BrokerConnections,
+    status: ReportedStatus,
+}
+
+/// What becomes of the session at the broker when the link ends.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Farewell {
+    /// A later link may continue it.
+    Close,
+    /// The broker is to forget it.
+    Retire,
 }
 
 impl BrokerLink {
     /// Starts a link.
     pub(super) fn start(
         parts: &DeliveryParts,
-        customer: CustomerId,
+        (id, customer): (DestinationId, CustomerId),
         rules: MqttLinkRules,
         address: BrokerAddress,
     ) -> Self {
         let (publications, received) = mpsc::channel(PUBLICATIONS_MAX);
+        let farewell = Rc::new(Cell::new(Farewell::Close));
+        let status = parts.connections.enter(id);
         let task = LinkTask {
             clock: parts.clock.clone(),
             connector: parts.brokers.clone(),
             commands: parts.commands.clone(),
             customer,
             address: Arc::new(address),
+            farewell: Rc::clone(&farewell),
+            status: status.clone(),
+            reported: MqttLinkStatus::default(),
             machine: MqttLink::new(rules),
             opening: None,
             performing: None,
             connection: None,
         };
         tokio::task::spawn_local(task.run(received));
-        let publications = RefCell::new(Some(publications));
-        Self { publications }
+        Self {
+            publications: RefCell::new(Some(publications)),
+            farewell,
+            id,
+            connections: parts.connections.clone(),
+            status,
+        }
     }
 
     /// Publishes a message; the error says why the broker does not have it, as far as is known.
@@ -95,6 +120,18 @@ impl BrokerLink {
     pub(super) fn close(&self) {
         self.publications.borrow_mut().take();
     }
+
+    /// Ends the link, and the session at the broker.
+    pub(super) fn retire(&self) {
+        self.farewell.set(Farewell::Retire);
+        self.close();
+    }
+}
+
+impl Drop for BrokerLink {
+    fn drop(&mut self) {
+        self.connections.leave(self.id, &self.status);
+    }
 }
 
 /// The link as it runs.
@@ -104,6 +141,10 @@ struct LinkTask {
     commands: mpsc::Sender<CommandCall>,
     customer: CustomerId,
     address: Arc<BrokerAddress>,
+    farewell: Rc<Cell<Farewell>>,
+    status: ReportedStatus,
+    /// The status that was reported last.
+    reported: MqttLinkStatus,
     machine: MqttLink<oneshot::Sender<Outcome>>,
     opening: Option<Waiting<Result<BrokerStream, UnreachableReason>>>,
     performing: Option<Waiting<Option<Vec<u8>>>>,
@@ -138,7 +179,8 @@ enum Happened {
 }
 
 impl LinkTask {
-    async fn run(mut self, mut publications: mpsc::Receiver<Publishing>) {
+    async fn run(mut self, publications: mpsc::Receiver<Publishing>) {
+        let mut publications = Some(publications);
         let mut buffer = vec![0; READ_BYTES];
         let mut out = Vec::new();
         self.machine
@@ -149,12 +191,17 @@ impl LinkTask {
             let mut out = Vec::new();
             let m = &mut self.clock.moment();
             let it = &mut self.machine;
-            let is_last = matches!(happened, Happened::Dropped);
             match happened {
                 Happened::Publish(publication, reply) => {
                     it.publish(m, publication, reply, &mut out);
                 }
-                Happened::Dropped => it.close(m, &mut out),
+                Happened::Dropped => {
+                    publications = None;
+                    match self.farewell.get() {
+                        Farewell::Close => it.close(m, &mut out),
+                        Farewell::Retire => it.retire(m, &mut out),
+                    }
+                }
                 Happened::Opened(Ok(stream)) => {
                     self.connection = Some(OpenConnection::of(stream));
                     it.handle_opened(m, &mut out);
@@ -177,21 +224,30 @@ impl LinkTask {
                 Happened::Timeout => it.handle_timeout(m, &mut out),
             }
             self.perform(out);
-            if is_last {
+            self.report();
+            if publications.is_none() && self.machine.is_over() {
                 return;
             }
         }
     }
 
+    fn report(&mut self) {
+        let status = self.machine.status();
+        if status != self.reported {
+            self.status.report(status.clone());
+            self.reported = status;
+        }
+    }
+
     async fn next(
         &mut self,
-        publications: &mut mpsc::Receiver<Publishing>,
+        publications: &mut Option<mpsc::Receiver<Publishing>>,
         buffer: &mut [u8],
     ) -> Happened {
         let due = self.machine.next_timeout();
         let wait = due.map_or(Duration::MAX, |at| self.clock.until(at));
         let happened = tokio::select! {
-            publication = publications.recv() => match publication {
+            publication = received(publications) => match publication {
                 Some((publication, reply)) => Happened::Publish(publication, reply),
                 None => Happened::Dropped,
             },
@@ -281,6 +337,14 @@ impl OpenConnection {
             copy(&mut reader, &mut sink()).await
         };
         let _ = timeout(CLOSE_FOR, closing).await;
+    }
+}
+
+/// The next publication; nothing ever if their channel is closed.
+async fn received(publications: &mut Option<mpsc::Receiver<Publishing>>) -> Option<Publishing> {
+    match publications {
+        Some(publications) => publications.recv().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -119,7 +119,7 @@ impl EventSender {
         let link = match &target {
             Ok(ResolvedTarget::Broker(broker)) => Some(BrokerLink::start(
                 parts,
-                destination.customer.clone(),
+                (destination.id, destination.customer.clone()),
                 broker.rules.clone(),
                 broker.address.clone(),
             )),
@@ -141,10 +141,20 @@ impl EventSender {
         self.of == destination.target
     }
 
-    /// Ends the link to a broker, which has one client with this identifier.
-    pub(super) fn close(&self) {
+    /// Ends the link to a broker, which has one client with this identifier, because the
+    /// destination has another target.
+    pub(super) fn close(&self, changed: &Destination) {
+        match (&self.link, changed.target.leaves_broker_of(&self.of)) {
+            (Some(link), true) => link.retire(),
+            (Some(link), false) => link.close(),
+            (None, _) => {}
+        }
+    }
+
+    /// Ends the link to a broker, because the destination is removed.
+    pub(super) fn retire(&self) {
         if let Some(link) = &self.link {
-            link.close();
+            link.retire();
         }
     }
 

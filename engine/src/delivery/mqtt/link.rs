@@ -139,6 +139,15 @@ fn client_id(id: DestinationId) -> String {
     std::iter::once('s').chain(digits).collect()
 }
 
+/// Whether a link is connected.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct MqttLinkStatus {
+    /// Whether the broker has accepted the service, and the connection is open.
+    pub is_connected: bool,
+    /// Why the last connection ended or was not established, until a later one was of use.
+    pub fault: Option<Box<str>>,
+}
+
 /// Why there is no connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Unopened {
@@ -168,6 +177,8 @@ pub struct MqttLink<T> {
     failures: u32,
     /// Why the last one ended.
     fault: Option<Box<str>>,
+    /// Until when the broker is told to forget the session, if that is all that is left to do.
+    forget_by: Option<Timestamp>,
 }
 
 enum Phase {
@@ -227,6 +238,7 @@ impl<T> MqttLink<T> {
             answers: VecDeque::new(),
             failures: 0,
             fault: None,
+            forget_by: None,
         }
     }
 
@@ -339,7 +351,35 @@ impl<T> MqttLink<T> {
         self.phase = Phase::Down {
             retry_at: Timestamp::from_ms(i64::MAX),
         };
+        self.commands.clear();
+        self.answers.clear();
+        self.performing = None;
         self.settle_all(CHANGED, out);
+    }
+
+    /// Ends the link as [`MqttLink::close`] does, and for good: the broker is to keep no session
+    /// for it. A connection with a clean start ends the session, if one is made in time.
+    pub fn retire(&mut self, m: &mut Moment, out: &mut Vec<MqttLinkEffect<T>>) {
+        self.close(m, out);
+        if self.rules.login.subscription.take().is_some() {
+            self.forget_by = Some(m.now().plus_ms(self.rules.timeout_ms));
+            self.phase = Phase::Down { retry_at: m.now() };
+            self.failures = 0;
+            self.advance(m, out);
+        }
+    }
+
+    /// Whether nothing is left to do after [`MqttLink::close`] or [`MqttLink::retire`].
+    pub fn is_over(&self) -> bool {
+        self.forget_by.is_none()
+    }
+
+    /// Whether it is connected.
+    pub fn status(&self) -> MqttLinkStatus {
+        MqttLinkStatus {
+            is_connected: matches!(self.phase, Phase::Open { ready_by: None, .. }),
+            fault: self.fault.clone().filter(|_| self.failures > 0),
+        }
     }
 
     /// When [`MqttLink::handle_timeout`] is due.
@@ -356,18 +396,24 @@ impl<T> MqttLink<T> {
             }
         };
         let oldest = self.pending.values().next().map(|it| it.due_at);
-        [first, second, oldest].into_iter().flatten().min()
+        let ends = [first, second, oldest, self.forget_by];
+        ends.into_iter().flatten().min()
     }
 
     /// Whether a connection has a purpose.
     fn is_wanted(&self) -> bool {
-        !self.pending.is_empty() || self.rules.login.subscription.is_some()
+        let has_subscription = self.rules.login.subscription.is_some();
+        !self.pending.is_empty() || has_subscription || self.forget_by.is_some()
     }
 
     fn take(&mut self, m: &mut Moment, events: Vec<MqttEvent>, out: &mut Vec<MqttLinkEffect<T>>) {
         for event in events {
             match event {
                 MqttEvent::Write(bytes) => out.push(MqttLinkEffect::Write(bytes)),
+                MqttEvent::Ready if self.forget_by.is_some() => {
+                    self.forget_by = None;
+                    self.close(m, out);
+                }
                 MqttEvent::Ready => self.note_ready(),
                 MqttEvent::Acknowledged(packet_id, outcome) => {
                     self.note_acknowledged(packet_id, outcome, out);
@@ -481,7 +527,10 @@ impl<T> MqttLink<T> {
             performing.origin = Origin::Gone;
         }
         match unopened {
-            Unopened::Refused => self.settle_all(why, out),
+            Unopened::Refused => {
+                self.settle_all(why, out);
+                self.forget_by = None;
+            }
             Unopened::Away => self.unsent = self.pending.keys().copied().collect(),
         }
         self.fault = Some(why.into());
@@ -497,6 +546,9 @@ impl<T> MqttLink<T> {
     /// Does what is possible now.
     fn advance(&mut self, m: &mut Moment, out: &mut Vec<MqttLinkEffect<T>>) {
         self.expire(m, out);
+        if self.forget_by.take_if(|at| *at <= m.now()).is_some() {
+            self.close(m, out);
+        }
         if let Phase::Down { retry_at } = self.phase
             && retry_at <= m.now()
             && self.is_wanted()

@@ -126,6 +126,87 @@ fn a_closed_link_takes_leave_and_settles_what_waits() {
 }
 
 #[test]
+fn a_retired_link_without_commands_leaves_no_session_to_end() {
+    let mut it = Fixture::ready(BrokerCommands::Off);
+    it.out.clear();
+    it.act(|link, m, out| link.retire(m, out));
+    assert_eq!(it.kinds(), ["DISCONNECT"]);
+    assert!(it.link.is_over());
+    assert_eq!(it.link.next_timeout(), None);
+}
+
+#[test]
+fn a_retired_link_with_commands_connects_once_more_with_a_clean_session() {
+    let mut it = Fixture::ready(BrokerCommands::On);
+    it.out.clear();
+    it.act(|link, m, out| link.retire(m, out));
+    assert_eq!(it.kinds(), ["DISCONNECT"]);
+    assert_eq!(it.out.last(), Some(&MqttLinkEffect::Open));
+    assert!(!it.link.is_over());
+    // The broker is away for a moment.
+    it.act(|link, m, out| link.handle_unopened(m, ("away", Unopened::Away), out));
+    it.out.clear();
+    it.retry();
+    let connects: Vec<u8> = it.written().flatten().copied().collect();
+    const CLEAN_SESSION: u8 = 0x02;
+    assert_eq!(connects[9], CLEAN_SESSION, "the flags of CONNECT");
+    it.out.clear();
+    it.receive(&ACCEPTED);
+    assert_eq!(it.kinds(), ["DISCONNECT"], "it does not subscribe");
+    assert!(it.link.is_over());
+    assert_eq!(it.link.next_timeout(), None);
+}
+
+#[test]
+fn a_retired_link_gives_up_a_broker_that_stays_away_or_refuses_it() {
+    for why in [Unopened::Away, Unopened::Refused] {
+        let mut it = Fixture::ready(BrokerCommands::On);
+        it.act(|link, m, out| link.retire(m, out));
+        while !it.link.is_over() {
+            if it.out.contains(&MqttLinkEffect::Open) {
+                it.out.clear();
+                it.act(|link, m, out| link.handle_unopened(m, ("no", why), out));
+            } else {
+                let due = it.link.next_timeout().unwrap();
+                it.now_ms = due.as_ms();
+                it.act(|link, m, out| link.handle_timeout(m, out));
+            }
+        }
+        let waited_ms = match why {
+            Unopened::Away => 20_000,
+            Unopened::Refused => 0,
+        };
+        assert_eq!(it.now_ms, NOON + waited_ms);
+        assert_eq!(it.link.next_timeout(), None);
+    }
+}
+
+#[test]
+fn the_status_says_why_a_connection_was_lost_until_a_message_is_acknowledged() {
+    let mut it = Fixture::ready(BrokerCommands::Off);
+    let status = |it: &Fixture| {
+        let status = it.link.status();
+        (status.is_connected, status.fault.map(String::from))
+    };
+    assert_eq!(status(&it), (true, None));
+    it.publish(2);
+    it.act(|link, m, out| link.handle_closed(m, out));
+    let closed = Some(MqttReason::Closed.to_string());
+    assert_eq!(status(&it), (false, closed.clone()));
+    it.retry();
+    assert_eq!(
+        status(&it),
+        (false, closed.clone()),
+        "it is not accepted yet"
+    );
+    it.receive(&ACCEPTED);
+    assert_eq!(status(&it), (true, closed));
+    let id = it.written().last().map(packet_id).unwrap();
+    it.receive(&puback(id));
+    assert_eq!(status(&it), (true, None));
+}
+
+#[test]
 fn commands_are_performed_one_by_one_and_acknowledged_behind_their_answers() {
     let mut it = Fixture::new(BrokerCommands::On);
     it.act(|link, m, out| link.handle_timeout(m, out));
