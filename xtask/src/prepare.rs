@@ -1,11 +1,11 @@
 //! What do the interop tests need, and how is it installed?
 //!
-//! Foreign CoAP and DTLS stacks, two SMS centres, a broker, a reader of metrics, a receiver of
+//! Foreign CoAP and DTLS stacks, two SMS centres, two brokers, a reader of metrics, a receiver of
 //! events and callers: libcoap's programs, OpenSSL, GnuTLS, Mosquitto, Node, curl, jq and nc from
 //! the system's packages; aiocoap, Prometheus' own client, the library of Standard Webhooks and
-//! Schemathesis in a Python environment; node-smpp from npm; a device on Eclipse Leshan, checks on
-//! Eclipse Californium and an SMS centre on jSMPP that Maven builds, all under `target/interop`. On
-//! a machine that has them all, this takes a moment.
+//! Schemathesis in a Python environment; node-smpp and aedes from npm; a device on Eclipse Leshan,
+//! checks on Eclipse Californium and an SMS centre on jSMPP that Maven builds, all under
+//! `target/interop`. On a machine that has them all, this takes a moment.
 
 mod maven;
 mod node;
@@ -130,9 +130,14 @@ pub(crate) fn run() -> Result<(), Stop> {
     if !environment.is_ready() {
         step("Python environment", || environment.make())?;
     }
-    let modules = node::Modules::of_interop("smpp");
-    if !modules.is_ready() {
-        step("SMS centre on node-smpp", || modules.install())?;
+    for (what, library) in [
+        ("SMS centre on node-smpp", "smpp"),
+        ("broker on aedes", "aedes"),
+    ] {
+        let modules = node::Modules::of_interop(library);
+        if !modules.is_ready() {
+            step(what, || modules.install())?;
+        }
     }
     for (what, program) in made_by_maven() {
         if !program.is_ready() {
