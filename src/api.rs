@@ -266,7 +266,7 @@ pub enum ServedRoutes {
     All,
     /// Every route but those of the operator API.
     WithoutOperator,
-    /// The operator API, health, metrics and documentation.
+    /// The operator API, access tokens, health, metrics and documentation.
     Operator,
 }
 
@@ -274,13 +274,8 @@ impl ServedRoutes {
     fn routes(self) -> impl Iterator<Item = &'static Route> {
         ROUTES.iter().filter(move |route| match self {
             Self::All => true,
-            Self::WithoutOperator => route.access != Access::Operator,
-            Self::Operator => match route.access {
-                Access::Operator => true,
-                // Access tokens are for customers.
-                Access::Open => route.method == Method::GET,
-                Access::Customer(_) => false,
-            },
+            Self::WithoutOperator => !matches!(route.access, Access::Operator | Access::Network),
+            Self::Operator => !matches!(route.access, Access::Customer(_)),
         })
     }
 

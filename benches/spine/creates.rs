@@ -16,7 +16,7 @@ use actors::sms::network::SmsNetwork;
 use actors::web::{self, Listening, Web};
 use engine::action::{Lwm2mRequest, Mode, NewAction, Request};
 use engine::change::{Batch, Change, Owner};
-use engine::customer::{AccessToken, ApiClient, Customer, Scopes, SecretDigest};
+use engine::customer::{AccessToken, ApiClient, ClientOwner, Customer, Scopes, SecretDigest};
 use engine::device::Device;
 use engine::device::record::{DeviceRecord, RestoredDevice};
 use engine::effect::Effects;
@@ -247,7 +247,7 @@ pub(crate) fn credentials(shelf: &TempStore) -> Batch {
     let id = ClientId::parse("bench").expect("letters are an id");
     let client = ApiClient {
         id: id.clone(),
-        customer: customer.clone(),
+        owner: ClientOwner::Customer(customer.clone()),
         name: "bench".into(),
         secrets: Vec::new(),
         scopes: Scopes::ALL,

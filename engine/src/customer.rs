@@ -1,4 +1,4 @@
-//! Who uses the API: customers, their API clients, scopes and access tokens.
+//! Who uses the API: customers, API clients, scopes and access tokens.
 //!
 //! Client secrets and access tokens are 256 random bits, so a plain SHA-256 of them is stored: a
 //! slow hash would make the token endpoint easy to overload.
@@ -24,21 +24,30 @@ pub struct Customer {
     pub networks: Box<[Network]>,
 }
 
-/// A program that acts for a customer.
+/// A program that acts for a customer or for the network.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ApiClient {
     /// The `client_id` of OAuth 2.0 (RFC 6749 section 2.2), service-wide.
     pub id: ClientId,
-    /// The customer it acts for.
-    pub customer: CustomerId,
+    /// Whom it acts for.
+    pub owner: ClientOwner,
     /// Its display name.
     pub name: Box<str>,
     /// Its secrets, the oldest first: two while one replaces the other.
     pub secrets: Vec<ClientSecret>,
-    /// Its scopes.
+    /// Its scopes; one of the network has none.
     pub scopes: Scopes,
     /// When it was created.
     pub created_at: Timestamp,
+}
+
+/// Whom an API client acts for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ClientOwner {
+    /// A customer: it calls the management API.
+    Customer(CustomerId),
+    /// The mobile network: it hands in SMS of devices and reports.
+    Network,
 }
 
 /// A secret of an API client.

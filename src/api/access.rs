@@ -6,13 +6,13 @@ use actix_web::dev::Payload;
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 
-use engine::customer::{Scope, Scopes, SecretDigest};
+use engine::customer::{ClientOwner, Scope, Scopes, SecretDigest};
 use engine::ids::{ClientId, CustomerId};
 
 use super::Api;
 use super::error::ApiError;
 use super::secret::same;
-use super::words::Word;
+use super::words::{NETWORK_SCOPE, Word};
 
 /// Who may call a route.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -21,11 +21,13 @@ pub(super) enum Access {
     Open,
     /// The operator.
     Operator,
+    /// The operator, or a client of the network.
+    Network,
     /// A client of a customer that has the scope.
     Customer(Scope),
 }
 
-/// The API client of an authorised call.
+/// The customer's API client of an authorised call.
 #[derive(Clone, Debug)]
 pub(super) struct AuthenticatedCaller {
     /// The customer whose data the call uses.
@@ -36,38 +38,38 @@ pub(super) struct AuthenticatedCaller {
     pub(super) scopes: Scopes,
 }
 
-/// The API client, if the route needs one; an error if the call is not authorised.
+/// The API client, if the route is one of customers; an error if the call is not authorised.
 pub(super) async fn authorise(
     api: &Api,
     access: Access,
     headers: &HeaderMap,
 ) -> Result<Option<AuthenticatedCaller>, ApiError> {
-    match access {
-        Access::Open => Ok(None),
-        Access::Operator => {
-            let presented = SecretDigest::of(bearer(headers)?);
-            let known = same(&api.operator.digest, &presented);
-            if known {
-                Ok(None)
-            } else {
-                Err(ApiError::token_invalid())
-            }
-        }
-        Access::Customer(scope) => {
-            let digest = SecretDigest::of(bearer(headers)?);
-            let found = api.store.token(digest).await?;
-            let now = api.clock.now();
-            let found = found.filter(|(token, _)| now < token.expires_at);
-            let (token, client) = found.ok_or_else(ApiError::token_invalid)?;
-            if !(client.scopes.has(scope) && token.scopes.has(scope)) {
-                return Err(ApiError::scope_missing(scope.word()));
-            }
+    if access == Access::Open {
+        return Ok(None);
+    }
+    let digest = SecretDigest::of(bearer(headers)?);
+    let is_for_operator = matches!(access, Access::Operator | Access::Network);
+    if is_for_operator && same(&api.operator.digest, &digest) {
+        return Ok(None);
+    }
+    let found = api.store.token(digest).await?;
+    let now = api.clock.now();
+    let found = found.filter(|(token, _)| now < token.expires_at);
+    let (token, client) = found.ok_or_else(ApiError::token_invalid)?;
+    let scopes = token.scopes.common(client.scopes);
+    match (access, client.owner) {
+        (Access::Network, ClientOwner::Network) | (Access::Open, _) => Ok(None),
+        (Access::Customer(scope), ClientOwner::Customer(customer)) if scopes.has(scope) => {
             Ok(Some(AuthenticatedCaller {
-                customer: client.customer,
+                customer,
                 client: client.id,
-                scopes: token.scopes.common(client.scopes),
+                scopes,
             }))
         }
+        (Access::Customer(scope), _) => Err(ApiError::scope_missing(scope.word())),
+        (Access::Network, ClientOwner::Customer(_)) => Err(ApiError::scope_missing(NETWORK_SCOPE)),
+        (Access::Operator, ClientOwner::Network) => Err(ApiError::operator_only()),
+        (Access::Operator, ClientOwner::Customer(_)) => Err(ApiError::token_invalid()),
     }
 }
 

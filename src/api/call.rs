@@ -104,7 +104,7 @@ async fn answer(
     let response = match access {
         // The token endpoint counts every request.
         Access::Open => response,
-        Access::Operator | Access::Customer(_) => slowed(&api, response),
+        Access::Operator | Access::Network | Access::Customer(_) => slowed(&api, response),
     };
     let mut response = in_one_shape(response, call.trace);
     if let Some(quota) = quota {
@@ -133,7 +133,7 @@ async fn admit(
 ) -> Result<Option<CallQuota>, (ApiError, Option<CallQuota>)> {
     let connection = request.conn_data::<Connection>();
     let is_reserve = connection.is_some_and(|it| it.purpose() == ConnectionUse::Reserve);
-    if is_reserve && !matches!(access, Access::Open | Access::Operator) {
+    if is_reserve && matches!(access, Access::Customer(_)) {
         return Err((ApiError::busy().closing(), None));
     }
     // Which one counts would depend on who reads them: this service or a proxy before it.

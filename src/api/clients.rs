@@ -1,11 +1,15 @@
-//! Which handlers create, list and revoke the API clients of a customer, and change their secrets?
+//! Which handlers create, list and revoke the API clients of a customer or of the network, and
+//! change their secrets?
 
 pub(super) mod described;
 
-use actix_web::{HttpResponse, web};
+use std::future::{Ready, ready};
+
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
 use serde::Serialize;
 
-use engine::customer::{ApiClient, ClientSecret, Scopes, SecretDigest};
+use engine::customer::{ApiClient, ClientOwner, ClientSecret, Scopes, SecretDigest};
 use engine::directory::DirectoryRefusal;
 use engine::directory::customer::{
     NewApiClient, add_secret, create_client, remove_client, remove_secret,
@@ -20,8 +24,8 @@ use super::idempotency::{self, CreatedResponse, IdempotencyKeyHeader, ResponseKe
 use super::page::PageBody;
 use super::records::settle;
 use super::secret::draw;
-use super::segment::PathSegment;
-use super::words::{read_scopes, scope_words};
+use super::segment::{PathSegment, Segment};
+use super::words::{read_scopes, scope_words_of};
 
 /// The longest life of a secret that expires, in seconds: ten years.
 const EXPIRES_IN_S_MAX: u32 = 10 * 366 * 86_400;
@@ -65,14 +69,17 @@ struct CreatedSecretBody {
 
 /// POST: creates an API client with a new secret.
 pub(super) async fn create(
-    PathSegment(customer): PathSegment<CustomerId>,
+    OwnerInPath(owner): OwnerInPath,
     named: IdempotencyKeyHeader,
     Json(mut fields): Json,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
-    let identity = named.read(&["client", customer.as_str()], &mut fields);
+    let identity = named.read(&["client", owner_name(&owner)], &mut fields);
     let name = fields.required("name", label);
-    let scopes = fields.texts("scopes", read_scopes).unwrap_or(Scopes::ALL);
+    let scopes = match owner {
+        ClientOwner::Customer(_) => fields.texts("scopes", read_scopes).unwrap_or(Scopes::ALL),
+        ClientOwner::Network => Scopes::NONE,
+    };
     let name = fields.finish(name)?;
     let client_secret = draw().map_err(ApiError::internal)?;
     let new = NewApiClient {
@@ -84,10 +91,10 @@ pub(super) async fn create(
     let act = async move |keeper: ResponseKeeper| {
         let api = directory;
         settle(&*api.commits, async || {
-            let holder = api.store.customer(customer.clone()).await?;
-            let others = api.store.clients_of(customer.clone()).await?;
+            let existing = existing(&api, &owner).await?;
+            let others = api.store.clients_of(owner.clone()).await?;
             let m = &mut api.clock.moment();
-            let decided = create_client(m, holder, &others, new.clone())?;
+            let decided = create_client(m, existing, &others, new.clone())?;
             keeper.keep(decided, |client| {
                 let body = CreatedBody {
                     client_id: client.id.to_string(),
@@ -101,27 +108,27 @@ pub(super) async fn create(
     idempotency::create(&api, None, identity, act).await
 }
 
-/// GET: lists the clients of a customer by id.
+/// GET: lists the clients of an owner by id.
 pub(super) async fn list(
-    PathSegment(customer): PathSegment<CustomerId>,
+    OwnerInPath(owner): OwnerInPath,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
-    let found = api.store.customer(customer.clone()).await?;
-    found.ok_or_else(|| ApiError::from(DirectoryRefusal::CustomerUnknown))?;
-    let clients = api.store.clients_of(customer).await?;
+    let existing = existing(&api, &owner).await?;
+    let owner = existing.ok_or_else(|| ApiError::from(DirectoryRefusal::CustomerUnknown))?;
+    let clients = api.store.clients_of(owner).await?;
     let items = clients.into_iter().map(shown).collect();
     Ok(HttpResponse::Ok().json(PageBody::whole(items)))
 }
 
 /// DELETE: revokes an API client; its tokens become invalid immediately.
 pub(super) async fn delete(
-    PathSegment(customer): PathSegment<CustomerId>,
+    OwnerInPath(owner): OwnerInPath,
     PathSegment(client): PathSegment<ClientId>,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
     settle(&*api.commits, async || {
         Ok(remove_client(
-            &customer,
+            &owner,
             api.store.client(client.clone()).await?,
         )?)
     })
@@ -131,13 +138,13 @@ pub(super) async fn delete(
 
 /// POST: gives an API client one more secret.
 pub(super) async fn create_secret(
-    PathSegment(customer): PathSegment<CustomerId>,
+    OwnerInPath(owner): OwnerInPath,
     PathSegment(client): PathSegment<ClientId>,
     named: IdempotencyKeyHeader,
     Json(mut fields): Json,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
-    let place = ["secret", customer.as_str(), client.as_str()];
+    let place = ["secret", owner_name(&owner), client.as_str()];
     let identity = named.read(&place, &mut fields);
     let expires_in_s = fields.number("expiresIn", 1..=EXPIRES_IN_S_MAX);
     let expires_in_s = fields.finish(Some(expires_in_s))?;
@@ -149,7 +156,7 @@ pub(super) async fn create_secret(
         settle(&*api.commits, async || {
             let found = api.store.client(client.clone()).await?;
             let m = &mut api.clock.moment();
-            let decided = add_secret(m, &customer, found, digest, expires_in_s)?;
+            let decided = add_secret(m, &owner, found, digest, expires_in_s)?;
             keeper.keep(decided, |secret| {
                 let body = CreatedSecretBody {
                     client_secret: client_secret.clone(),
@@ -165,17 +172,53 @@ pub(super) async fn create_secret(
 
 /// DELETE: removes a secret of an API client.
 pub(super) async fn delete_secret(
-    PathSegment(customer): PathSegment<CustomerId>,
+    OwnerInPath(owner): OwnerInPath,
     PathSegment(client): PathSegment<ClientId>,
     PathSegment(secret): PathSegment<SecretId>,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
     settle(&*api.commits, async || {
         let found = api.store.client(client.clone()).await?;
-        Ok(remove_secret(api.clock.now(), &customer, found, secret)?)
+        Ok(remove_secret(api.clock.now(), &owner, found, secret)?)
     })
     .await?;
     Ok(HttpResponse::NoContent().finish())
+}
+
+/// Whose API clients a path is about: those of the customer that it names, or of the network.
+pub(super) struct OwnerInPath(ClientOwner);
+
+impl FromRequest for OwnerInPath {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        if request.match_info().get(CustomerId::NAME).is_none() {
+            return ready(Ok(Self(ClientOwner::Network)));
+        }
+        let customer = PathSegment::<CustomerId>::from_request(request, payload).into_inner();
+        ready(customer.map(|PathSegment(customer)| Self(ClientOwner::Customer(customer))))
+    }
+}
+
+/// The owner, unless it is a customer that does not exist.
+async fn existing(api: &Api, owner: &ClientOwner) -> Result<Option<ClientOwner>, ApiError> {
+    let exists = match owner {
+        ClientOwner::Customer(customer) => {
+            let found = api.store.customer(customer.clone()).await?;
+            found.is_some()
+        }
+        ClientOwner::Network => true,
+    };
+    Ok(exists.then(|| owner.clone()))
+}
+
+/// The name of an owner among those of all; no customer has an empty id.
+fn owner_name(owner: &ClientOwner) -> &str {
+    match owner {
+        ClientOwner::Customer(customer) => customer.as_str(),
+        ClientOwner::Network => "",
+    }
 }
 
 impl SecretBody {
@@ -191,9 +234,9 @@ impl SecretBody {
 fn shown(client: ApiClient) -> ClientBody {
     ClientBody {
         secrets: client.secrets.iter().map(SecretBody::of).collect(),
+        scopes: scope_words_of(&client, client.scopes),
         client_id: client.id.to_string(),
         name: client.name.into_string(),
-        scopes: scope_words(client.scopes),
         created: client.created_at.iso().to_string(),
     }
 }

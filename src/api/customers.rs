@@ -7,7 +7,7 @@ use serde::Serialize;
 use tracing::Instrument as _;
 
 use actors::devices::Devices;
-use engine::customer::Customer;
+use engine::customer::{ClientOwner, Customer};
 use engine::directory::DirectoryRefusal;
 use engine::directory::customer::{
     NewCustomer, create_customer, draft_customer, remove_actions, remove_client, remove_customer,
@@ -93,8 +93,9 @@ pub(super) async fn delete(
     let found = api.store.customer(customer.clone()).await?;
     found.ok_or_else(|| ApiError::from(DirectoryRefusal::CustomerUnknown))?;
     // Without API clients, no devices are created while they are deleted.
-    for client in api.store.clients_of(customer.clone()).await? {
-        let decided = remove_client(&customer, Some(client))?;
+    let owner = ClientOwner::Customer(customer.clone());
+    for client in api.store.clients_of(owner.clone()).await? {
+        let decided = remove_client(&owner, Some(client))?;
         settle(&*api.commits, async || Ok(decided.clone())).await?;
     }
     api.jobs.forget(customer.clone()).await;

@@ -139,6 +139,19 @@ impl ApiError {
         .with(WWW_AUTHENTICATE, &challenge)
     }
 
+    /// 403: the token is one of the network.
+    pub(super) fn operator_only() -> Self {
+        let message = "the token of the operator is required";
+        Self::new(
+            StatusCode::FORBIDDEN,
+            vec![ErrorDetail::new("FORBIDDEN", message)],
+        )
+        .with(
+            WWW_AUTHENTICATE,
+            "Bearer realm=\"signalbox\", error=\"insufficient_scope\"",
+        )
+    }
+
     /// 404: the object does not exist, or belongs to another customer.
     pub(super) fn unknown(what: &str) -> Self {
         let fault = ErrorDetail::new("NOT_FOUND", format!("there is no such {what}"));

@@ -29,7 +29,7 @@ pub(super) struct Route {
     pub(super) answer: Answer,
 }
 
-use Access::{Customer, Open, Operator};
+use Access::{Customer, Network, Open, Operator};
 use Scope::{
     ActionsRead, ActionsWrite, DevicesRead, DevicesWrite, IntegrationsRead, IntegrationsWrite,
     LogsRead, PluginsRead, PluginsWrite, SettingsRead, SettingsWrite, SmsRead, SmsWrite,
@@ -261,13 +261,23 @@ routes! {
         Customer(SmsRead) => sms::show, sms::described::show;
     DELETE "/management-api/v1/sims/{iccid}/sms/{sms}"
         Customer(SmsWrite) => sms::cancel, sms::described::cancel;
-    // The network side of SMS.
+    // The network side of SMS, and its API clients.
     POST "/operator-api/v1/network/sms/mo"
-        Operator => sms::network::receive, network::receive;
+        Network => sms::network::receive, network::receive;
     POST "/operator-api/v1/network/sms/dlr"
-        Operator => sms::network::report, network::report;
+        Network => sms::network::report, network::report;
     POST "/operator-api/v1/network/sms/mt"
         Operator => sms::network::take, network::take;
+    POST "/operator-api/v1/network/clients"
+        Operator => clients::create, clients::described::create_of_network;
+    GET "/operator-api/v1/network/clients"
+        Operator => clients::list, clients::described::list_of_network;
+    DELETE "/operator-api/v1/network/clients/{client}"
+        Operator => clients::delete, clients::described::delete_of_network;
+    POST "/operator-api/v1/network/clients/{client}/secrets"
+        Operator => clients::create_secret, clients::described::create_secret_of_network;
+    DELETE "/operator-api/v1/network/clients/{client}/secrets/{secret}"
+        Operator => clients::delete_secret, clients::described::delete_secret_of_network;
     // Settings (seed 4.1).
     GET "/management-api/v1/settings/{platform}"
         Customer(SettingsRead) => settings::list, settings::described::list;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use engine::base64_text;
-use engine::customer::{ApiClient, ClientSecret, Scopes, SecretDigest};
+use engine::customer::{ApiClient, ClientOwner, ClientSecret, Scopes, SecretDigest};
 use engine::directory::customer::issue_token;
 use engine::ids::ClientId;
 use store::CommitError;
@@ -20,7 +20,7 @@ use super::body::Raw;
 use super::error::{ApiError, ErrorDetail, bad_credentials};
 use super::fields::properties::{Properties, unread};
 use super::secret::{draw, same};
-use super::words::{read_scopes, scope_words};
+use super::words::{NETWORK_SCOPE, read_scopes, scope_words_of};
 
 /// The parameters of the token endpoint.
 const PARAMETERS: [&str; 4] = ["grant_type", "client_id", "client_secret", "scope"];
@@ -197,15 +197,18 @@ fn granted(wanted: &str, client: &ApiClient) -> Result<Scopes, ApiError> {
         return Ok(client.scopes);
     }
     let refuse = |why| ApiError::invalid(vec![ErrorDetail::of(INVALID_SCOPE, "scope", why)]);
-    let scopes = read_scopes(&words).map_err(refuse)?;
-    if client.scopes.contains(scopes) {
-        Ok(scopes)
-    } else {
-        let has = scope_words(client.scopes).join(" ");
-        Err(refuse(format!(
-            "must name only scopes of the client: {has}"
-        )))
-    }
+    let scopes = match client.owner {
+        ClientOwner::Customer(_) => Some(read_scopes(&words).map_err(refuse)?),
+        ClientOwner::Network => words
+            .iter()
+            .all(|word| word == NETWORK_SCOPE)
+            .then_some(Scopes::NONE),
+    };
+    let granted = scopes.filter(|scopes| client.scopes.contains(*scopes));
+    granted.ok_or_else(|| {
+        let has = scope_words_of(client, client.scopes).join(" ");
+        refuse(format!("must name only scopes of the client: {has}"))
+    })
 }
 
 /// The order and spelling of the fields are those of the service that callers migrate from.
@@ -227,7 +230,7 @@ fn issued(token: String, client: &ApiClient, scopes: Scopes, lifetime_s: u32) ->
         token_type: "bearer",
         expires_in: lifetime_s,
         user_id: client.id.to_string(),
-        scope: scope_words(scopes).join(" "),
+        scope: scope_words_of(client, scopes).join(" "),
     };
     // RFC 6749 section 5.1, beside the `no-store` of every response.
     let mut response = HttpResponse::Ok();

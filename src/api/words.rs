@@ -4,7 +4,7 @@ use engine::EnablerVersion;
 use engine::action::timeline::WaitReason;
 use engine::action::{ContentEncoding, Method, Mode, Operation, PayloadType, Protocol, Status};
 use engine::admin_log::entry::{Category, Subject};
-use engine::customer::{Scope, Scopes};
+use engine::customer::{ApiClient, ClientOwner, Scope, Scopes};
 use engine::delivery::body::words as spelled;
 use engine::delivery::destination::DestinationState;
 use engine::device::record::ObservationState;
@@ -212,6 +212,9 @@ impl Word for PluginStatus {
     }
 }
 
+/// The word for what an API client of the network may do.
+pub(super) const NETWORK_SCOPE: &str = "network";
+
 /// The word for all scopes, including future ones.
 const EVERY_SCOPE: &str = "all";
 
@@ -237,7 +240,7 @@ pub(super) fn every_scope_word() -> Vec<&'static str> {
 }
 
 /// The words for a set of scopes.
-pub(super) fn scope_words(scopes: Scopes) -> Vec<&'static str> {
+fn scope_words(scopes: Scopes) -> Vec<&'static str> {
     if scopes == Scopes::ALL {
         return vec![EVERY_SCOPE];
     }
@@ -246,6 +249,14 @@ pub(super) fn scope_words(scopes: Scopes) -> Vec<&'static str> {
         .filter(|scope| scopes.has(*scope))
         .map(Scope::word)
         .collect()
+}
+
+/// The words for what a token with these scopes of an API client may do.
+pub(super) fn scope_words_of(client: &ApiClient, scopes: Scopes) -> Vec<&'static str> {
+    match client.owner {
+        ClientOwner::Customer(_) => scope_words(scopes),
+        ClientOwner::Network => vec![NETWORK_SCOPE],
+    }
 }
 
 #[cfg(test)]

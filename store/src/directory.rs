@@ -4,7 +4,7 @@ use engine::action::Action;
 use engine::admin_log::daily::{Statistics, StatisticsQuery};
 use engine::admin_log::entry::Entry;
 use engine::change::UniqueName;
-use engine::customer::{AccessToken, ApiClient, Customer, SecretDigest};
+use engine::customer::{AccessToken, ApiClient, ClientOwner, Customer, SecretDigest};
 use engine::definition::{Definition, DefinitionId};
 use engine::delivery::destination::Destination;
 use engine::directory::import::ExistingDevices;
@@ -33,8 +33,8 @@ pub trait DirectoryReads: Send + Sync {
     /// An API client.
     fn client(&self, id: ClientId) -> ReadAnswer<Option<ApiClient>>;
 
-    /// The API clients of a customer, by id.
-    fn clients_of(&self, customer: CustomerId) -> ReadAnswer<Vec<ApiClient>>;
+    /// The API clients of an owner, by id.
+    fn clients_of(&self, owner: ClientOwner) -> ReadAnswer<Vec<ApiClient>>;
 
     /// An access token and the API client it was issued to, while both exist.
     fn token(&self, digest: SecretDigest) -> ReadAnswer<Option<(AccessToken, ApiClient)>>;

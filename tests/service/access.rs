@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::test_service::{ID, with};
 use crate::vocabulary::caller::{API, Caller, text};
-use crate::vocabulary::client::ApiClient;
+use crate::vocabulary::client::{ApiClient, NETWORK_CLIENTS};
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::http::{Request, Response};
 use crate::vocabulary::lwm2m::{read, when_active};
@@ -80,7 +80,9 @@ fn every_operation_is_open_to_its_callers_alone() {
                     assert_ne!(scope, name, "that token is of the right caller");
                     403
                 }
-                (Access::Customer(_) | Access::Operator, _) => 401,
+                (Access::Network, name) if name.starts_with("a customer") => 403,
+                (Access::Operator | Access::Customer(_), "the network") => 403,
+                (Access::Customer(_) | Access::Operator | Access::Network, _) => 401,
             };
             let what = format!("{} with the token of {name}", entry.id);
             assert_eq!(answer.status, expected, "{what}: {}", answer.text());
@@ -237,10 +239,15 @@ fn table() -> Vec<Entry> {
         found("deleteBroker", 204),
         found("uninstallPlugin", 204),
         of("deleteSmsForwarder", 204),
+        of("createNetworkClient", 201).json(json!({ "name": "another" })),
+        of("listNetworkClients", 200),
+        of("createNetworkClientSecret", 201).json(json!({})),
         of("receiveSms", 202).json(received_sms()),
         of("takeSms", 200).json(json!({})),
         // It is cancelled, and so the report changes nothing.
         of("reportSms", 202).json(json!({ "id": SMS, "status": "DELIVERED" })),
+        of("deleteNetworkClientSecret", 204),
+        of("deleteNetworkClient", 204),
         found("deleteDevice", 204),
         of("createCustomer", 201).json(json!({ "name": "Initech" })),
         of("listCustomers", 200),
@@ -306,6 +313,7 @@ impl Entry {
 enum Access<'a> {
     Open,
     Operator,
+    Network,
     Customer(&'a str),
 }
 
@@ -322,7 +330,8 @@ impl Operation {
         let security = security.expect("an operation says who may call it");
         let scheme = |name: &str| security.iter().find_map(|it| it.get(name));
         match (scheme("operatorToken"), scheme("accessToken")) {
-            (Some(_), _) => Access::Operator,
+            (Some(_), Some(_)) => Access::Network,
+            (Some(_), None) => Access::Operator,
             (None, Some(scopes)) => {
                 Access::Customer(scopes[0].as_str().expect("a scope is a word"))
             }
@@ -360,6 +369,8 @@ struct Owner {
     operator: Caller,
     /// What the parameters of paths stand for.
     named: Vec<(&'static str, String)>,
+    /// What they stand for in paths of the network.
+    named_of_network: Vec<(&'static str, String)>,
 }
 
 /// The tokens of callers that are not the right ones, and those of the right ones.
@@ -368,6 +379,7 @@ struct Strangers {
     revoked: String,
     another: String,
     operator: String,
+    network: String,
     whole: String,
     by_scope: BTreeMap<&'static str, String>,
 }
@@ -399,12 +411,25 @@ impl Owner {
                 .token()
                 .to_owned(),
             operator: operator.token().to_owned(),
+            network: ApiClient::of_network(&service)
+                .caller(&service)
+                .token()
+                .to_owned(),
             whole: caller.token().to_owned(),
             by_scope: SCOPES.map(narrowed).into(),
         };
         let named = Self::make_objects(&service, &caller);
         let client_body = operator.request("GET", &path).expect(200);
         let secret = &client_body["items"][0]["secrets"][0]["secretId"];
+        let gateway = ApiClient::of_network(&service);
+        let gateways = operator.request("GET", NETWORK_CLIENTS).expect(200);
+        let gateways = gateways["items"].as_array().expect("a list").iter();
+        let mut gateways = gateways.filter(|it| it["clientId"] == *gateway.id);
+        let its_secret = &gateways.next().expect("it is listed")["secrets"][0]["secretId"];
+        let named_of_network = vec![
+            ("{client}", gateway.id.clone()),
+            ("{secret}", text(its_secret)),
+        ];
         let of_operator = [
             ("{customer}", client.customer.clone()),
             ("{client}", client.id.clone()),
@@ -414,6 +439,7 @@ impl Owner {
             caller,
             operator,
             named: named.into_iter().chain(of_operator).collect(),
+            named_of_network,
         };
         (service, owner, strangers)
     }
@@ -508,7 +534,7 @@ impl Owner {
                 Access::Open => continue,
                 // Other customers come and go.
                 Access::Operator if id != "listClients" => continue,
-                Access::Operator => &self.operator,
+                Access::Operator | Access::Network => &self.operator,
                 Access::Customer(_) => &self.caller,
             };
             if operation.method == "GET" {
@@ -521,7 +547,9 @@ impl Owner {
     }
 
     fn path(&self, operation: &Operation) -> String {
-        let named = self.named.iter();
+        let is_of_network = operation.path.contains("/network/");
+        let of_network = self.named_of_network.iter().filter(|_| is_of_network);
+        let named = of_network.chain(&self.named);
         let path = named.fold(operation.path.clone(), |path, (name, value)| {
             path.replace(name, value)
         });
@@ -553,12 +581,16 @@ impl Strangers {
         ];
         match operation.access() {
             Access::Open => {}
-            Access::Operator => {
+            Access::Operator | Access::Network => {
                 strangers.push(("a customer", bearer(&self.whole)));
                 strangers.push(("a customer without its objects", bearer(&self.another)));
+                if operation.access() == Access::Operator {
+                    strangers.push(("the network", bearer(&self.network)));
+                }
             }
             Access::Customer(scope) => {
                 strangers.push(("the operator", bearer(&self.operator)));
+                strangers.push(("the network", bearer(&self.network)));
                 strangers.push(("another customer", bearer(&self.another)));
                 let others = self.by_scope.iter().filter(|(it, _)| **it != scope);
                 strangers.extend(others.map(|(scope, token)| (*scope, bearer(token))));
@@ -572,6 +604,7 @@ impl Strangers {
         let token = match operation.access() {
             Access::Open => return None,
             Access::Operator => &self.operator,
+            Access::Network => &self.network,
             Access::Customer(scope) => &self.by_scope[scope],
         };
         Some(format!("Bearer {token}"))

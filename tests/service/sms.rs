@@ -1,6 +1,7 @@
 //! Are SMS of devices forwarded, and SMS to devices sent at most once and reported?
 
 mod forwarding;
+mod gateway;
 mod link;
 mod listing;
 mod sending;

@@ -10,10 +10,13 @@ use super::service::Service;
 
 pub(crate) const CUSTOMERS: &str = "/operator-api/v1/customers";
 
+/// The API clients of the network.
+pub(crate) const NETWORK_CLIENTS: &str = "/operator-api/v1/network/clients";
+
 /// An API client: the credentials a program needs to get tokens.
 #[derive(Clone, Debug)]
 pub(crate) struct ApiClient {
-    /// The customer it belongs to.
+    /// The customer it belongs to; empty if it is one of the network.
     pub(crate) customer: String,
     /// Its `clientId`.
     pub(crate) id: String,
@@ -32,10 +35,23 @@ impl ApiClient {
 
     /// Creates an API client of a customer.
     pub(crate) fn make(service: &Service, customer: &str, body: &Value) -> Self {
-        let path = format!("{CUSTOMERS}/{customer}/clients");
-        let client = Caller::operator(service).post(&path, body).expect(201);
+        Self::made_at(service, &format!("{CUSTOMERS}/{customer}/clients"), body).of(customer)
+    }
+
+    /// Creates an API client of the network.
+    pub(crate) fn of_network(service: &Service) -> Self {
+        Self::made_at(service, NETWORK_CLIENTS, &json!({ "name": "a gateway" }))
+    }
+
+    fn of(self, customer: &str) -> Self {
+        let customer = customer.to_owned();
+        Self { customer, ..self }
+    }
+
+    fn made_at(service: &Service, path: &str, body: &Value) -> Self {
+        let client = Caller::operator(service).post(path, body).expect(201);
         Self {
-            customer: customer.to_owned(),
+            customer: String::new(),
             id: text(&client["clientId"]),
             secret: text(&client["clientSecret"]),
         }
@@ -43,7 +59,10 @@ impl ApiClient {
 
     /// The client's path in the operator API.
     pub(crate) fn path(&self) -> String {
-        format!("{CUSTOMERS}/{}/clients/{}", self.customer, self.id)
+        match self.customer.as_str() {
+            "" => format!("{NETWORK_CLIENTS}/{}", self.id),
+            customer => format!("{CUSTOMERS}/{customer}/clients/{}", self.id),
+        }
     }
 
     /// The value of an Authorization header that names the client.

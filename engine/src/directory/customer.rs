@@ -1,7 +1,9 @@
-//! Decisions about customers, their API clients and tokens.
+//! Decisions about customers, API clients and tokens.
 
 use crate::change::{Batch, Change, Expect, UniqueName};
-use crate::customer::{AccessToken, ApiClient, ClientSecret, Customer, Scopes, SecretDigest};
+use crate::customer::{
+    AccessToken, ApiClient, ClientOwner, ClientSecret, Customer, Scopes, SecretDigest,
+};
 use crate::directory::{Decision, DirectoryRefusal, decided, draw_number, guarded};
 use crate::ids::{ClientId, CustomerId, SecretId};
 use crate::limits::{CLIENT_SECRETS_MAX, CLIENTS_MAX};
@@ -79,54 +81,58 @@ pub fn remove_customer(customer: Option<Customer>) -> Result<Decision<()>, Direc
     Ok(decided(expects, Change::RemoveCustomer(id), ()))
 }
 
-/// Creates an API client for a customer that has `others` already.
+/// Creates an API client for a customer, if that exists, or for the network; `others` are those
+/// that it has already.
 pub fn create_client(
     m: &mut Moment,
-    customer: Option<Customer>,
+    owner: Option<ClientOwner>,
     others: &[ApiClient],
     new: NewApiClient,
 ) -> Result<Decision<ApiClient>, DirectoryRefusal> {
-    let customer = customer.ok_or(DirectoryRefusal::CustomerUnknown)?.id;
+    let owner = owner.ok_or(DirectoryRefusal::CustomerUnknown)?;
     if others.len() >= CLIENTS_MAX {
         return Err(DirectoryRefusal::TooManyClients { max: CLIENTS_MAX });
     }
     let id = ClientId::parse(&m.uuid().to_string()).expect("a UUID is letters, digits and dashes");
     let client = ApiClient {
         id,
-        customer,
+        owner,
         name: new.name,
         secrets: vec![secret_of(m, new.secret, None)],
         scopes: new.scopes,
         created_at: m.now(),
     };
-    let expects = vec![
-        Expect::Taken(UniqueName::Customer(client.customer.clone())),
-        Expect::Free(UniqueName::Client(client.id.clone())),
-    ];
+    let mut expects = vec![Expect::Free(UniqueName::Client(client.id.clone()))];
+    match &client.owner {
+        ClientOwner::Customer(id) => {
+            expects.push(Expect::Taken(UniqueName::Customer(id.clone())));
+        }
+        ClientOwner::Network => {}
+    }
     let put = Change::PutClient(client.clone());
     Ok(decided(expects, put, client))
 }
 
-/// Removes an API client of a customer, which revokes its tokens.
+/// Removes an API client of an owner, which revokes its tokens.
 pub fn remove_client(
-    customer: &CustomerId,
+    owner: &ClientOwner,
     client: Option<ApiClient>,
 ) -> Result<Decision<()>, DirectoryRefusal> {
-    let id = client_of(customer, client)?.id;
+    let id = client_of(owner, client)?.id;
     let expects = vec![Expect::Taken(UniqueName::Client(id.clone()))];
     Ok(decided(expects, Change::RemoveClient(id), ()))
 }
 
-/// Gives an API client of a customer one more secret, which expires after `expires_in_s`. Its
+/// Gives an API client of an owner one more secret, which expires after `expires_in_s`. Its
 /// expired secrets are removed.
 pub fn add_secret(
     m: &mut Moment,
-    customer: &CustomerId,
+    owner: &ClientOwner,
     client: Option<ApiClient>,
     digest: SecretDigest,
     expires_in_s: Option<u32>,
 ) -> Result<Decision<ClientSecret>, DirectoryRefusal> {
-    let was = client_of(customer, client)?;
+    let was = client_of(owner, client)?;
     let mut client = was.clone();
     client.secrets.retain(|secret| secret.is_valid(m.now()));
     if client.secrets.len() >= CLIENT_SECRETS_MAX {
@@ -138,15 +144,15 @@ pub fn add_secret(
     Ok(changed(was, client, secret))
 }
 
-/// Removes a secret of an API client of a customer, but not the only valid one. Tokens that were
+/// Removes a secret of an API client of an owner, but not the only valid one. Tokens that were
 /// issued for it stay valid until they expire.
 pub fn remove_secret(
     now: Timestamp,
-    customer: &CustomerId,
+    owner: &ClientOwner,
     client: Option<ApiClient>,
     id: SecretId,
 ) -> Result<Decision<()>, DirectoryRefusal> {
-    let was = client_of(customer, client)?;
+    let was = client_of(owner, client)?;
     let mut client = was.clone();
     client.secrets.retain(|secret| secret.id != id);
     if client.secrets.len() == was.secrets.len() {
@@ -159,10 +165,10 @@ pub fn remove_secret(
 }
 
 fn client_of(
-    customer: &CustomerId,
+    owner: &ClientOwner,
     client: Option<ApiClient>,
 ) -> Result<ApiClient, DirectoryRefusal> {
-    let client = client.filter(|client| client.customer == *customer);
+    let client = client.filter(|client| client.owner == *owner);
     client.ok_or(DirectoryRefusal::ClientUnknown)
 }
 
@@ -261,16 +267,17 @@ mod tests {
     #[test]
     fn a_client_is_created_for_an_existing_customer() {
         let acme = draft("acme");
-        let decided = create_client(&mut moment(), Some(acme.clone()), &[], new_client()).unwrap();
+        let owner = ClientOwner::Customer(acme.id.clone());
+        let decided = create_client(&mut moment(), Some(owner.clone()), &[], new_client()).unwrap();
         let client = decided.answer;
         assert_eq!(
-            (client.customer.clone(), client.scopes),
-            (acme.id.clone(), new_client().scopes)
+            (client.owner.clone(), client.scopes),
+            (owner, new_client().scopes)
         );
         let batch = Batch {
             expects: vec![
-                Expect::Taken(UniqueName::Customer(acme.id)),
                 Expect::Free(UniqueName::Client(client.id.clone())),
+                Expect::Taken(UniqueName::Customer(acme.id)),
             ],
             changes: vec![Change::PutClient(client)],
             ..Batch::default()
@@ -281,9 +288,24 @@ mod tests {
     }
 
     #[test]
+    fn a_client_of_the_network_is_of_no_customer() {
+        let network = ClientOwner::Network;
+        let decided =
+            create_client(&mut moment(), Some(network.clone()), &[], new_client()).unwrap();
+        let client = decided.answer;
+        let free = Expect::Free(UniqueName::Client(client.id.clone()));
+        assert_eq!(decided.batch.expects, [free]);
+        let acme = ClientOwner::Customer(draft("acme").id);
+        let unknown = Err(DirectoryRefusal::ClientUnknown);
+        assert_eq!(remove_client(&acme, Some(client.clone())), unknown);
+        assert_eq!(remove_client(&network, Some(made("acme"))), unknown);
+        assert!(remove_client(&network, Some(client)).is_ok());
+    }
+
+    #[test]
     fn the_clients_of_a_customer_have_a_bound() {
         let others = vec![made("acme"); CLIENTS_MAX];
-        let refused = create_client(&mut moment(), Some(draft("acme")), &others, new_client());
+        let refused = create_client(&mut moment(), Some(owner("acme")), &others, new_client());
         assert_eq!(
             refused,
             Err(DirectoryRefusal::TooManyClients { max: CLIENTS_MAX })
@@ -293,7 +315,7 @@ mod tests {
     #[test]
     fn a_client_of_another_customer_is_unknown() {
         let client = made("acme");
-        let acme = client.customer.clone();
+        let acme = client.owner.clone();
         let batch = Batch {
             expects: vec![Expect::Taken(UniqueName::Client(client.id.clone()))],
             changes: vec![Change::RemoveClient(client.id.clone())],
@@ -301,7 +323,7 @@ mod tests {
         };
         let decided = Ok(Decision { batch, answer: () });
         assert_eq!(remove_client(&acme, Some(client.clone())), decided);
-        let umbrella = CustomerId::parse("umbrella").unwrap();
+        let umbrella = owner("umbrella");
         assert_eq!(
             remove_client(&umbrella, Some(client)),
             Err(DirectoryRefusal::ClientUnknown)
@@ -314,7 +336,7 @@ mod tests {
 
     #[test]
     fn a_client_has_two_valid_secrets_at_most_and_one_at_least() {
-        let acme = CustomerId::parse("acme").unwrap();
+        let acme = owner("acme");
         let add = |client: &ApiClient, secret, expires_in_s| {
             let digest = SecretDigest::of(secret);
             let m = &mut Moment::new(Timestamp::from_ms(1_000), secret.len() as u128);
@@ -355,7 +377,7 @@ mod tests {
         let third = add_secret(m, &acme, Some(two), SecretDigest::of("third"), None).unwrap();
         let kept = put(third.batch).secrets;
         assert_eq!(kept, [one.secrets[0].clone(), third.answer]);
-        let umbrella = CustomerId::parse("umbrella").unwrap();
+        let umbrella = owner("umbrella");
         let theirs = remove_secret(Timestamp::from_ms(1_000), &umbrella, Some(one), first);
         assert_eq!(theirs, Err(DirectoryRefusal::ClientUnknown));
     }
@@ -404,9 +426,12 @@ mod tests {
         }
     }
 
+    fn owner(customer: &str) -> ClientOwner {
+        ClientOwner::Customer(CustomerId::parse(customer).unwrap())
+    }
+
     fn made(customer: &str) -> ApiClient {
-        let customer = Some(draft(customer));
-        create_client(&mut moment(), customer, &[], new_client())
+        create_client(&mut moment(), Some(owner(customer)), &[], new_client())
             .unwrap()
             .answer
     }

@@ -125,7 +125,7 @@ fn schemes() -> Node {
             .with("description", why)
     };
     let access = "An access token from `POST /oauth/token`. The scopes of the API client limit \
-                  which operations it may call.";
+                  which operations it may call; one of the network may call those with `network`.";
     let operator = "The operator token: the value of `SIGNALBOX_OPERATOR_TOKEN`, or the content \
                     of the file `operator-token` in the data directory.";
     let client = "The `clientId` and `clientSecret` of an API client.";

@@ -422,8 +422,9 @@ impl Tag {
                  reports forwarded to your endpoint."
             }
             Self::Network => {
-                "The network side of SMS, with the token of the operator: hand in SMS of devices \
-                 and delivery reports, and take SMS to devices."
+                "The network side of SMS: hand in SMS of devices and delivery reports, with the \
+                 token of the operator or of an API client of the network; take SMS to devices; \
+                 manage the API clients of the network."
             }
             Self::Settings => "Settings and LwM2M object definitions of a customer.",
             Self::Service => "Health, metrics and documentation of the service.",

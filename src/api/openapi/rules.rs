@@ -20,7 +20,7 @@ use crate::api::integrations::Webhooks;
 use crate::api::plugins::Plugins;
 use crate::api::routes::Route;
 use crate::api::segment::{ObjectNumber, Platform, Segment};
-use crate::api::words::Word;
+use crate::api::words::{NETWORK_SCOPE, Word};
 
 /// The scheme of customers' access tokens.
 pub(super) const ACCESS_TOKEN: &str = "accessToken";
@@ -77,6 +77,11 @@ pub(super) fn security(access: Access, operation: &ApiOperation) -> Node {
             vec![scheme(CLIENT_SECRET, vec![]), Node::object()].into()
         }
         (Access::Operator, _) => vec![scheme(OPERATOR_TOKEN, vec![])].into(),
+        (Access::Network, _) => vec![
+            scheme(OPERATOR_TOKEN, vec![]),
+            scheme(ACCESS_TOKEN, vec![NETWORK_SCOPE]),
+        ]
+        .into(),
         (Access::Customer(scope), _) => vec![scheme(ACCESS_TOKEN, vec![scope.word()])].into(),
     }
 }
@@ -140,7 +145,9 @@ fn with_requests_refused(route: &Route, operation: ApiOperation) -> ApiOperation
             Access::Customer(_) => {
                 "The path names an object that does not exist or belongs to another customer."
             }
-            Access::Open | Access::Operator => "The path names an object that does not exist.",
+            Access::Open | Access::Operator | Access::Network => {
+                "The path names an object that does not exist."
+            }
         };
         operation = operation.refusal(404, &["NOT_FOUND"], why);
     }
@@ -190,9 +197,17 @@ fn with_callers_refused(access: Access, operation: ApiOperation) -> ApiOperation
     };
     match access {
         Access::Open => operation,
-        Access::Operator => {
+        Access::Operator | Access::Network => {
+            let lacking = match access {
+                Access::Network => "The token is one of a customer.",
+                Access::Open | Access::Operator | Access::Customer(_) => {
+                    "The token is one of the network."
+                }
+            };
             let often = "Too many wrong tokens from this address. See `Retry-After`.";
             unknown(operation)
+                .refusal(403, &["FORBIDDEN"], lacking)
+                .challenged(403)
                 .refusal(429, &["TOO_MANY_REQUESTS"], often)
                 .retried(429)
         }

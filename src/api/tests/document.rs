@@ -181,7 +181,12 @@ fn security_and_its_errors_follow_from_the_access() {
             }
             Access::Operator => {
                 assert_eq!(operation["security"], json!([{"operatorToken": []}]));
-                assert!(has("401") && !has("403") && has("429"), "{}", route.path);
+                assert!(has("401") && has("403") && has("429"), "{}", route.path);
+            }
+            Access::Network => {
+                let either = json!([{"operatorToken": []}, {"accessToken": ["network"]}]);
+                assert_eq!(operation["security"], either);
+                assert!(has("401") && has("403") && has("429"), "{}", route.path);
             }
             Access::Customer(scope) => {
                 let needed = json!([{"accessToken": [scope.word()]}]);

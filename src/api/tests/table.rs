@@ -40,7 +40,9 @@ fn only_health_metrics_and_tokens_need_no_token() {
 fn the_operator_api_is_the_operators_and_the_management_api_the_customers() {
     for route in ROUTES.iter().filter(|route| !OPEN.contains(&route.path)) {
         match route.access {
-            Access::Operator => assert!(route.path.starts_with(OPERATOR), "{}", route.path),
+            Access::Operator | Access::Network => {
+                assert!(route.path.starts_with(OPERATOR), "{}", route.path);
+            }
             Access::Customer(_) => assert!(route.path.starts_with(MANAGEMENT), "{}", route.path),
             Access::Open => unreachable!("open routes were left out"),
         }

@@ -158,9 +158,19 @@ impl TestService {
     /// Creates an API client of a customer and a token for it.
     pub(super) async fn client(&self, customer: &str, scopes: &[&str]) -> TestCredentials {
         let path = format!("/operator-api/v1/customers/{customer}/clients");
-        let made = self
-            .post(&path, OPERATOR, json!({"name": "test", "scopes": scopes}))
-            .await;
+        let body = json!({"name": "test", "scopes": scopes});
+        self.credentials(&path, body).await
+    }
+
+    /// Creates an API client of the network, and returns the Authorization header of its token.
+    pub(super) async fn network_client(&self) -> String {
+        let path = "/operator-api/v1/network/clients";
+        let made = self.credentials(path, json!({"name": "test"})).await;
+        made.bearer
+    }
+
+    async fn credentials(&self, path: &str, body: Value) -> TestCredentials {
+        let made = self.post(path, OPERATOR, body).await;
         assert_eq!(made.status, StatusCode::CREATED);
         let text = |name: &str| made.json()[name].as_str().unwrap().to_owned();
         let (id, secret) = (text("clientId"), text("clientSecret"));

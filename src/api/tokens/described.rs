@@ -3,7 +3,7 @@
 use super::{GRANT, INVALID_SCOPE};
 use crate::api::error::described::bad_credentials;
 use crate::api::openapi::{ApiOperation, JSON, Schema, Tag, names};
-use crate::api::words::every_scope_word;
+use crate::api::words::{NETWORK_SCOPE, every_scope_word};
 
 /// POST.
 pub(in crate::api) fn issue() -> ApiOperation {
@@ -71,7 +71,7 @@ fn issue_as(id: &'static str) -> ApiOperation {
 const SECRET: &str = "Tokens must not be cached (RFC 6749 section 5.1).";
 
 fn token_request(text: Schema) -> Schema {
-    let word = every_scope_word().join("|");
+    let word = [every_scope_word(), vec![NETWORK_SCOPE]].concat().join("|");
     let scopes = format!("^ *(({word})( +({word}))*)? *$");
     Schema::object()
         .must("grant_type", Schema::only(GRANT), "The grant type.")
@@ -103,7 +103,8 @@ fn token() -> Schema {
         .must(
             "scope",
             Schema::text().example("all"),
-            "The scopes of the token, separated by spaces, or `all`.",
+            "The scopes of the token, separated by spaces, or `all`; `network` for an API \
+             client of the network.",
         )
         .named("Token")
 }

@@ -1,7 +1,7 @@
 //! What is stored of customers and API clients?
 
 use engine::change::{Batch, Change, Expect, UniqueName};
-use engine::customer::{Customer, SecretDigest};
+use engine::customer::{ApiClient, ClientOwner, Customer, Scopes, SecretDigest};
 use engine::ids::{ClientId, CustomerId};
 use engine::network::Network;
 use engine::query::{Page, PageRequest};
@@ -16,6 +16,11 @@ pub(super) fn come_back(ground: &TestBed<'_>) {
     let store = ground.open();
     let script = client(&acme(), "script");
     let other = client(&acme(), "app");
+    let gateway = ApiClient {
+        owner: ClientOwner::Network,
+        scopes: Scopes::NONE,
+        ..client(&acme(), "gateway")
+    };
     let secret = token(&script, "a token", at(3_600));
     put(
         &*store,
@@ -23,6 +28,7 @@ pub(super) fn come_back(ground: &TestBed<'_>) {
             Change::PutCustomer(customer("acme")),
             Change::PutClient(script.clone()),
             Change::PutClient(other.clone()),
+            Change::PutClient(gateway.clone()),
             Change::PutToken(secret.clone()),
             Change::PutSetting(setting(&acme(), SettingState::Disabled)),
         ],
@@ -38,9 +44,11 @@ pub(super) fn come_back(ground: &TestBed<'_>) {
         Ok(Some(script.clone()))
     );
     assert_eq!(
-        wait(store.clients_of(acme())),
+        wait(store.clients_of(owned_by(&acme()))),
         Ok(vec![other, script.clone()])
     );
+    let of_network = wait(store.clients_of(ClientOwner::Network));
+    assert_eq!(of_network, Ok(vec![gateway]));
     assert_eq!(
         wait(store.token(SecretDigest::of("a token"))),
         Ok(Some((secret, script)))
@@ -51,7 +59,7 @@ pub(super) fn come_back(ground: &TestBed<'_>) {
 
     let stranger = customer("acm").id;
     assert_eq!(wait(store.customer(stranger.clone())), Ok(None));
-    assert_eq!(wait(store.clients_of(stranger.clone())), Ok(vec![]));
+    assert_eq!(wait(store.clients_of(owned_by(&stranger))), Ok(vec![]));
     assert_eq!(wait(store.settings_of(stranger)), Ok(vec![]));
     assert_eq!(
         wait(store.client(ClientId::parse("scrip").expect("an id"))),
@@ -111,7 +119,10 @@ pub(super) fn client_takes_tokens(ground: &TestBed<'_>) {
     put(&*store, vec![Change::RemoveClient(script.id.clone())]);
 
     assert_eq!(wait(store.client(script.id.clone())), Ok(None));
-    assert_eq!(wait(store.clients_of(acme())), Ok(vec![app.clone()]));
+    assert_eq!(
+        wait(store.clients_of(owned_by(&acme()))),
+        Ok(vec![app.clone()])
+    );
     assert_eq!(
         wait(store.token(SecretDigest::of("kept"))),
         Ok(Some((kept, app)))
@@ -140,7 +151,7 @@ pub(super) fn customer_takes_everything(ground: &TestBed<'_>) {
     );
 
     assert_eq!(wait(store.customer(acme())), Ok(None));
-    assert_eq!(wait(store.clients_of(acme())), Ok(vec![]));
+    assert_eq!(wait(store.clients_of(owned_by(&acme()))), Ok(vec![]));
     assert_eq!(wait(store.client(late.id)), Ok(None));
     assert_eq!(wait(store.settings_of(acme())), Ok(vec![]));
     assert_eq!(wait(store.token(SecretDigest::of("late"))), Ok(None));
@@ -157,7 +168,7 @@ pub(super) fn customer_takes_everything(ground: &TestBed<'_>) {
         Ok(Some(globex.clone()))
     );
     assert_eq!(
-        wait(store.clients_of(globex.id.clone())).map(|clients| clients.len()),
+        wait(store.clients_of(owned_by(&globex.id))).map(|clients| clients.len()),
         Ok(1)
     );
     assert!(
@@ -193,6 +204,10 @@ pub(super) fn log_is_not_inherited(ground: &TestBed<'_>) {
     let swept = wait(store.sweep(nothing, 8)).expect("an answer");
     assert_eq!((removed, swept.removed, swept.more), (20, 0, false));
     assert_eq!(whole_log(&*store, &acme()), (vec![fresh], 1));
+}
+
+fn owned_by(customer: &CustomerId) -> ClientOwner {
+    ClientOwner::Customer(customer.clone())
 }
 
 /// A customer with a client, a token, a setting and a log of twenty entries.

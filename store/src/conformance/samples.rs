@@ -11,7 +11,9 @@ use engine::admin_log::entry::{AboutDevice, Category, Entry, Subject};
 use engine::change::{Batch, Change};
 use engine::change::{Counter, CounterDelta, Expect, Owner, UniqueName};
 use engine::credentials::{Credential, DeviceCredentials, Psk, RawPublicKey};
-use engine::customer::{AccessToken, ApiClient, ClientSecret, Customer, Scopes, SecretDigest};
+use engine::customer::{
+    AccessToken, ApiClient, ClientOwner, ClientSecret, Customer, Scopes, SecretDigest,
+};
 use engine::definition::{Definition, DefinitionId};
 use engine::delivery::destination::{
     Destination, DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
@@ -70,7 +72,7 @@ pub fn customer(id: &str) -> Customer {
 pub fn client(customer: &CustomerId, id: &str) -> ApiClient {
     ApiClient {
         id: ClientId::parse(id).expect("an id"),
-        customer: customer.clone(),
+        owner: ClientOwner::Customer(customer.clone()),
         name: "a script".into(),
         secrets: vec![ClientSecret {
             id: SecretId::from_bytes([3; 16]),

@@ -11,7 +11,7 @@ use engine::action::Action;
 use engine::admin_log::daily::{Statistics, StatisticsQuery};
 use engine::admin_log::entry::Entry;
 use engine::change::UniqueName;
-use engine::customer::{AccessToken, ApiClient, Customer, SecretDigest};
+use engine::customer::{AccessToken, ApiClient, ClientOwner, Customer, SecretDigest};
 use engine::definition::{Definition, DefinitionId};
 use engine::delivery::backlog::{Backlog, DeadLetter, DestinationProgress, QueuedEvent, Sequence};
 use engine::delivery::destination::Destination;
@@ -113,9 +113,9 @@ impl DirectoryReads for SledStore {
         self.readers.ask(move |db| customers::client(db, &id))
     }
 
-    fn clients_of(&self, customer: CustomerId) -> ReadAnswer<Vec<ApiClient>> {
+    fn clients_of(&self, owner: ClientOwner) -> ReadAnswer<Vec<ApiClient>> {
         self.readers
-            .show(move |db| customers::clients_of(db, &customer))
+            .show(move |db| customers::clients_of(db, &owner))
     }
 
     fn token(&self, digest: SecretDigest) -> ReadAnswer<Option<(AccessToken, ApiClient)>> {

@@ -2,6 +2,7 @@
 
 use engine::action::{Protocol, Status};
 use engine::change::Counter;
+use engine::customer::ClientOwner;
 use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId};
 use engine::moment::Timestamp;
 use sled::IVec;
@@ -291,9 +292,9 @@ fn remove_client(client: &ClientId, rows: &mut Overlay<'_>) -> Result<(), Fault>
     let Some(value) = kv::load(rows, &key::client(client))? else {
         return Ok(());
     };
-    let customer = record::customer::read_client(&value)?.customer;
+    let owner = record::customer::read_client(&value)?.owner;
     rows.erase(key::client(client))?;
-    rows.remove(key::client_of(&customer, client));
+    rows.remove(key::client_of(&owner, client));
     let tokens = key::token::of_client(client);
     for of_client in rows.keys(&tokens, usize::MAX)? {
         let token = key::token::token_from_client(&of_client, &tokens);
@@ -312,9 +313,9 @@ fn remove_customer(
     ledger: &mut Ledger,
     rows: &mut Overlay<'_>,
 ) -> Result<(), Fault> {
-    let clients = key::clients_of(customer);
-    for of_customer in rows.keys(&clients, usize::MAX)? {
-        let client = key::client_from_customer(&of_customer, &clients)
+    let clients = key::clients_of(&ClientOwner::Customer(customer.clone()));
+    for of_owner in rows.keys(&clients, usize::MAX)? {
+        let client = key::client_from_owner(&of_owner, &clients)
             .ok_or(Unreadable::Damaged("an index of clients"))?;
         remove_client(&client, rows)?;
     }

@@ -21,6 +21,7 @@ pub(crate) mod token;
 use std::ops::Range;
 
 use engine::change::{Counter, UniqueName};
+use engine::customer::ClientOwner;
 use engine::ids::{ClientId, CustomerId, Shard};
 use engine::moment::Timestamp;
 use engine::setting::SettingName;
@@ -45,7 +46,7 @@ pub(crate) enum Table {
     Counter = 3,
     Customer = 4,
     Client = 5,
-    ClientOfCustomer = 6,
+    ClientOfOwner = 6,
     Token = 7,
     TokenOfClient = 8,
     TokenByExpiry = 9,
@@ -127,7 +128,7 @@ impl Table {
         Self::Counter,
         Self::Customer,
         Self::Client,
-        Self::ClientOfCustomer,
+        Self::ClientOfOwner,
         Self::Token,
         Self::TokenOfClient,
         Self::TokenByExpiry,
@@ -318,16 +319,18 @@ pub(crate) fn client(id: &ClientId) -> Key {
         .end()
 }
 
-/// Index: an API client of a customer.
-pub(crate) fn client_of(customer: &CustomerId, client: &ClientId) -> Key {
-    append(clients_of(customer), client.as_str().as_bytes())
+/// Index: an API client of an owner.
+pub(crate) fn client_of(owner: &ClientOwner, client: &ClientId) -> Key {
+    append(clients_of(owner), client.as_str().as_bytes())
 }
 
-/// The prefix of the keys of a customer's API clients.
-pub(crate) fn clients_of(customer: &CustomerId) -> Key {
-    Builder::of(Table::ClientOfCustomer)
-        .text(customer.as_str())
-        .end()
+/// The prefix of the keys of an owner's API clients. No customer has an empty id.
+pub(crate) fn clients_of(owner: &ClientOwner) -> Key {
+    let id = match owner {
+        ClientOwner::Customer(id) => id.as_str(),
+        ClientOwner::Network => "",
+    };
+    Builder::of(Table::ClientOfOwner).text(id).end()
 }
 
 /// A setting.
@@ -452,9 +455,9 @@ pub(crate) fn first_id(rest: &[u8]) -> Option<[u8; 16]> {
     rest.first_chunk().copied()
 }
 
-/// An API client, from its key in the index by customer.
-pub(crate) fn client_from_customer(of_customer: &[u8], clients: &[u8]) -> Option<ClientId> {
-    let text = std::str::from_utf8(rest_of(of_customer, clients)).ok()?;
+/// An API client, from its key in the index by owner.
+pub(crate) fn client_from_owner(of_owner: &[u8], clients: &[u8]) -> Option<ClientId> {
+    let text = std::str::from_utf8(rest_of(of_owner, clients)).ok()?;
     ClientId::parse(text).ok()
 }
 
@@ -486,12 +489,14 @@ mod tests {
     fn a_prefix_of_one_customer_excludes_a_customer_with_a_longer_id() {
         let (short, long) = (customer_id("acme"), customer_id("acme-2"));
         let script = ClientId::parse("script").unwrap();
-        let key = client_of(&long, &script);
-        assert!(!key.starts_with(&clients_of(&short)));
-        assert!(key.starts_with(&clients_of(&long)));
-        assert_eq!(client_from_customer(&key, &clients_of(&long)), Some(script));
-        let all = Builder::of(Table::ClientOfCustomer).end();
-        let part = clients_of(&long);
+        let of = |customer: &CustomerId| clients_of(&ClientOwner::Customer(customer.clone()));
+        let key = client_of(&ClientOwner::Customer(long.clone()), &script);
+        assert!(!key.starts_with(&of(&short)));
+        assert!(!key.starts_with(&clients_of(&ClientOwner::Network)));
+        assert!(key.starts_with(&of(&long)));
+        assert_eq!(client_from_owner(&key, &of(&long)), Some(script));
+        let all = Builder::of(Table::ClientOfOwner).end();
+        let part = of(&long);
         assert_eq!(customer_in(&key, &all), Some((part.as_slice(), long)));
         assert_eq!(customer_in(&all, &all), None);
     }
@@ -534,7 +539,7 @@ mod tests {
         let sms_id = SmsId::from_number(SmsId::MAX).unwrap();
         let prefixes = [
             customers(),
-            clients_of(&acme),
+            clients_of(&ClientOwner::Customer(acme.clone())),
             device::devices_of(&acme, DeviceFlags::NONE),
             device::records(),
             device::tagged(&acme, &tag),

@@ -330,7 +330,7 @@ impl Steps {
             key::client(&client.id),
             &record::customer::write_client(client),
         );
-        self.mark(key::client_of(&client.customer, &client.id));
+        self.mark(key::client_of(&client.owner, &client.id));
     }
 
     fn put_token(&mut self, token: &AccessToken) {

@@ -135,6 +135,36 @@ async fn a_route_requires_its_own_scope() {
 }
 
 #[actix_web::test]
+async fn a_client_of_the_network_is_refused_beyond_the_network_and_customers_within_it() {
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
+    let gateway = setup.network_client().await;
+    for route in ROUTES.iter().filter(|it| it.access != Access::Open) {
+        let called = format!("{} {}", route.method, route.path);
+        let status = async |bearer: &str| {
+            // No device runs in this fixture: the call uses an invalid device id.
+            let path = named(&route.path.replace("{device}", "%FF"));
+            let call = TestService::request(route.method.as_str(), &path);
+            let answer = setup.call(call.insert_header((AUTHORIZATION, bearer)));
+            answer.await.status
+        };
+        let of_network = status(&gateway).await;
+        let of_customer = status(&acme.bearer).await;
+        assert_ne!(of_network, StatusCode::UNAUTHORIZED, "{called}");
+        match route.access {
+            Access::Open => unreachable!("open routes were left out"),
+            Access::Operator | Access::Customer(_) => {
+                assert_eq!(of_network, StatusCode::FORBIDDEN, "{called}");
+            }
+            Access::Network => {
+                assert_ne!(of_network, StatusCode::FORBIDDEN, "{called}");
+                assert_eq!(of_customer, StatusCode::FORBIDDEN, "{called}");
+            }
+        }
+    }
+}
+
+#[actix_web::test]
 async fn every_json_route_refuses_an_unknown_property() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
@@ -162,7 +192,7 @@ fn request(route: &Route, acme: &TestCredentials) -> actix_web::test::TestReques
     let request = TestService::request(route.method.as_str(), &named(route.path));
     match route.access {
         Access::Open => request,
-        Access::Operator => request.insert_header((AUTHORIZATION, OPERATOR)),
+        Access::Operator | Access::Network => request.insert_header((AUTHORIZATION, OPERATOR)),
         Access::Customer(_) => request.insert_header((AUTHORIZATION, acme.bearer.clone())),
     }
 }

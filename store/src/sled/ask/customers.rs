@@ -1,6 +1,6 @@
 //! Who are the customers, their API clients, tokens and settings?
 
-use engine::customer::{AccessToken, ApiClient, Customer, SecretDigest};
+use engine::customer::{AccessToken, ApiClient, ClientOwner, Customer, SecretDigest};
 use engine::ids::{ClientId, CustomerId};
 use engine::query::{Page, PageRequest};
 use engine::setting::Setting;
@@ -34,12 +34,12 @@ pub(in crate::sled) fn client(db: &Db, id: &ClientId) -> Result<Option<ApiClient
     load(db, &key::client(id), read_client)
 }
 
-/// The API clients of a customer.
-pub(in crate::sled) fn clients_of(db: &Db, customer: &CustomerId) -> Result<Vec<ApiClient>, Fault> {
-    let clients = key::clients_of(customer);
+/// The API clients of an owner.
+pub(in crate::sled) fn clients_of(db: &Db, owner: &ClientOwner) -> Result<Vec<ApiClient>, Fault> {
+    let clients = key::clients_of(owner);
     let mut found = Vec::new();
-    for of_customer in rows_of(db, &clients).keys() {
-        let id = key::client_from_customer(&of_customer?, &clients)
+    for of_owner in rows_of(db, &clients).keys() {
+        let id = key::client_from_owner(&of_owner?, &clients)
             .ok_or(Unreadable::Damaged("an index of clients"))?;
         found.extend(client(db, &id)?);
     }

@@ -18,7 +18,7 @@ use crate::sled::record::{self, Unreadable, number};
 /// The tables whose rows are all derived from records, so that none is left without one. Counts are
 /// derived from several.
 pub(super) const TABLES: [Table; 29] = [
-    Table::ClientOfCustomer,
+    Table::ClientOfOwner,
     Table::TokenOfClient,
     Table::TokenByExpiry,
     Table::Name,
@@ -170,7 +170,7 @@ impl<'t> Derivation<'t> {
             // compared with what they are derived from.
             Table::EventBlock
             | Table::Piece
-            | Table::ClientOfCustomer
+            | Table::ClientOfOwner
             | Table::TokenOfClient
             | Table::TokenByExpiry
             | Table::Name

@@ -122,7 +122,7 @@ pub(super) fn noun(table: Table) -> &'static str {
         Table::Counter => "counts of customers, devices and requests",
         Table::Customer => "customers",
         Table::Client => "API clients",
-        Table::ClientOfCustomer => "rows of API clients by customer",
+        Table::ClientOfOwner => "rows of API clients by owner",
         Table::Token => "access tokens",
         Table::TokenOfClient => "rows of access tokens by client",
         Table::TokenByExpiry => "rows of access tokens by expiry",

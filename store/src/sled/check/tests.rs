@@ -60,13 +60,13 @@ const DAMAGED: [(Table, Damage, &str, Problem); 59] = [
     (
         Table::Client,
         Removed,
-        "rows of API clients by customer",
+        "rows of API clients by owner",
         Problem::Surplus,
     ),
     (
-        Table::ClientOfCustomer,
+        Table::ClientOfOwner,
         Removed,
-        "rows of API clients by customer",
+        "rows of API clients by owner",
         Problem::Missing,
     ),
     (

@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use engine::customer::{AccessToken, ApiClient, ClientSecret, Customer, Scopes, SecretDigest};
+use engine::customer::{
+    AccessToken, ApiClient, ClientOwner, ClientSecret, Customer, Scopes, SecretDigest,
+};
 use engine::ids::{ClientId, CustomerId, SecretId};
 use engine::moment::Timestamp;
 use engine::network::Network;
@@ -44,8 +46,9 @@ struct NetworkV1 {
 struct ClientV1<'a> {
     #[b(0)]
     id: &'a str,
+    /// Absent if it is one of the network.
     #[b(1)]
-    customer: &'a str,
+    customer: Option<&'a str>,
     #[b(2)]
     name: &'a str,
     #[n(3)]
@@ -140,7 +143,10 @@ fn read_network(record: NetworkV1) -> Result<Network, Unreadable> {
 pub(crate) fn write_client(client: &ApiClient) -> Vec<u8> {
     let record = ClientV1 {
         id: client.id.as_str(),
-        customer: client.customer.as_str(),
+        customer: match &client.owner {
+            ClientOwner::Customer(customer) => Some(customer.as_str()),
+            ClientOwner::Network => None,
+        },
         name: &client.name,
         secrets: client.secrets.iter().map(secret_record).collect(),
         scopes: client.scopes.bits(),
@@ -152,9 +158,13 @@ pub(crate) fn write_client(client: &ApiClient) -> Vec<u8> {
 /// Reads an API client.
 pub(crate) fn read_client(value: &[u8]) -> Result<ApiClient, Unreadable> {
     let record: ClientV1<'_> = read(VERSION, value)?;
+    let owner = match record.customer {
+        Some(id) => ClientOwner::Customer(customer_id(id)?),
+        None => ClientOwner::Network,
+    };
     Ok(ApiClient {
         id: client_id(record.id)?,
-        customer: customer_id(record.customer)?,
+        owner,
         name: record.name.into(),
         secrets: record.secrets.into_iter().map(client_secret).collect(),
         scopes: Scopes::from_bits(record.scopes),
