@@ -13,6 +13,7 @@ pub mod broker_commands;
 mod brokers;
 mod call;
 mod clients;
+pub(crate) mod console;
 mod customers;
 mod definitions;
 mod destinations;
@@ -42,6 +43,7 @@ mod routes;
 mod schedules;
 mod secret;
 mod segment;
+mod session;
 mod settings;
 mod sms;
 mod strangers;
@@ -50,7 +52,7 @@ mod words;
 
 use std::cmp::Reverse;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix_web::http::Method;
@@ -75,12 +77,13 @@ use crate::operator::OperatorToken;
 use access::Access;
 use body::BodyLimit;
 use body_budget::BodyBudget;
-use call::RouteGuard;
+use call::{CallCredentials, RouteGuard};
 use error::ApiError;
 use health::{Readiness, ServicePhase};
 use networks::Networks;
 use rate_limit::RateLimit;
 use routes::{ROUTES, Route};
+use session::table::{SessionLifetime, SessionTable};
 
 /// The maximum size of a body from callers without a token, who ask for one: anybody can make the
 /// service hold it. A larger one is answered with 413.
@@ -198,6 +201,8 @@ struct Api {
     openapi: web::Bytes,
     /// The documentation page.
     docs: web::Bytes,
+    /// Who is signed in to the console.
+    sessions: Mutex<SessionTable>,
 }
 
 impl ApiState {
@@ -245,6 +250,10 @@ impl ApiState {
             import_behind_max: Duration::from_millis(config.import_behind_max_ms.into()),
             openapi: document.to_json(),
             docs: docs::page_of(&document, &settings),
+            sessions: Mutex::new(SessionTable::new(SessionLifetime {
+                idle_s: config.console_idle_s,
+                total_s: config.console_session_s,
+            })),
         }))
     }
 
@@ -294,40 +303,68 @@ impl ServedRoutes {
 /// Mounts routes.
 pub fn configure(app: &mut web::ServiceConfig, state: ApiState, served: ServedRoutes) {
     let body_bytes_max = state.0.json_body_bytes_max;
-    let open_body_bytes_max = OPEN_BODY_BYTES_MAX.min(body_bytes_max);
+    let open_body = BodyLimit(OPEN_BODY_BYTES_MAX.min(body_bytes_max));
     app.app_data(BodyLimit(body_bytes_max));
+    app.app_data(served);
     app.app_data(state.0);
-    let mut scopes: Vec<(&'static str, Scope)> = Vec::new();
-    for path in served.paths() {
-        let (literal, parameters) = split_at_parameters(path);
-        let mut resource = web::resource(parameters.unwrap_or(path));
-        let mut of_path = ROUTES.iter().filter(|route| route.path == path);
-        if of_path.all(|route| route.access == Access::Open) {
-            resource = resource.app_data(BodyLimit(open_body_bytes_max));
-        }
-        for route in served.routes().filter(|route| route.path == path) {
-            for method in methods(route) {
-                resource = resource.route(mounted(route, method));
-            }
-        }
-        let resource = resource.default_service(other_method(path));
-        if parameters.is_none() {
-            app.service(resource);
-            continue;
-        }
-        let place = scopes.iter().position(|(prefix, _)| *prefix == literal);
-        let scope = match place {
-            Some(place) => scopes.swap_remove(place).1,
-            None => web::scope(literal),
-        };
-        scopes.push((literal, scope.service(resource)));
+    Mounting {
+        served,
+        credentials: CallCredentials::Bearer,
+        open_body,
     }
-    // Of two scopes that a path begins with, the longer one has it.
-    scopes.sort_by_key(|(prefix, _)| Reverse(prefix.len()));
-    for (_, scope) in scopes {
-        app.service(scope);
-    }
+    .mount(app);
+    console::mount(app, served, open_body);
     app.default_service(other_path(served));
+}
+
+/// Which routes are mounted, and for whom.
+struct Mounting {
+    served: ServedRoutes,
+    credentials: CallCredentials,
+    /// The longest body from a caller without credentials.
+    open_body: BodyLimit,
+}
+
+impl Mounting {
+    fn mount(&self, app: &mut web::ServiceConfig) {
+        let mut scopes: Vec<(&'static str, Scope)> = Vec::new();
+        for path in self.served.paths() {
+            let (literal, parameters) = split_at_parameters(path);
+            let all = || ROUTES.iter().filter(|route| route.path == path);
+            let mut resource = web::resource(parameters.unwrap_or(path));
+            if all().all(|route| route.access == Access::Open) {
+                resource = resource.app_data(self.open_body);
+            }
+            let served = self.served.routes().filter(|route| route.path == path);
+            let mut served = served
+                .filter(|route| self.credentials.suit(route.access))
+                .peekable();
+            if served.peek().is_none() {
+                continue;
+            }
+            for route in served {
+                for method in methods(&route.method) {
+                    resource = resource.route(mounted(route, self.credentials, method));
+                }
+            }
+            let resource = resource.default_service(other_method(path));
+            if parameters.is_none() {
+                app.service(resource);
+                continue;
+            }
+            let place = scopes.iter().position(|(prefix, _)| *prefix == literal);
+            let scope = match place {
+                Some(place) => scopes.swap_remove(place).1,
+                None => web::scope(literal),
+            };
+            scopes.push((literal, scope.service(resource)));
+        }
+        // Of two scopes that a path begins with, the longer one has it.
+        scopes.sort_by_key(|(prefix, _)| Reverse(prefix.len()));
+        for (_, scope) in scopes {
+            app.service(scope);
+        }
+    }
 }
 
 /// The segments of a path before its first parameter, and the rest, if it has a parameter. A path
@@ -342,16 +379,21 @@ fn split_at_parameters(path: &'static str) -> (&'static str, Option<&'static str
 
 /// The methods of a route: GET includes HEAD (RFC 9110 section 9.1), for which the server leaves
 /// out the body.
-fn methods(route: &Route) -> Vec<Method> {
-    match route.method {
+fn methods(method: &Method) -> Vec<Method> {
+    match *method {
         Method::GET => vec![Method::GET, Method::HEAD],
         ref other => vec![other.clone()],
     }
 }
 
-fn mounted(route: &'static Route, method: Method) -> actix_web::Route {
+fn mounted(
+    route: &'static Route,
+    credentials: CallCredentials,
+    method: Method,
+) -> actix_web::Route {
     let door = RouteGuard {
         access: route.access,
+        credentials,
         route: route.path,
     };
     let answered = (route.answer)(web::method(method));
@@ -362,7 +404,7 @@ fn mounted(route: &'static Route, method: Method) -> actix_web::Route {
 
 fn other_method(path: &'static str) -> actix_web::Route {
     let routes = ROUTES.iter().filter(|route| route.path == path);
-    let known: Vec<_> = routes.flat_map(methods).collect();
+    let known: Vec<_> = routes.flat_map(|route| methods(&route.method)).collect();
     let known: Vec<_> = known.iter().map(Method::as_str).collect();
     let allowed = known.join(", ");
     let refuse = move || {
@@ -372,6 +414,7 @@ fn other_method(path: &'static str) -> actix_web::Route {
     let refused = web::route().to(refuse);
     let door = RouteGuard {
         access: Access::Open,
+        credentials: CallCredentials::Bearer,
         route: path,
     };
     refused.wrap(from_fn(move |request, next| {
@@ -388,6 +431,7 @@ fn other_path(served: ServedRoutes) -> actix_web::Route {
     });
     let door = RouteGuard {
         access: Access::Open,
+        credentials: CallCredentials::Bearer,
         route: "other",
     };
     refused.wrap(from_fn(move |request, next| {

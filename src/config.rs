@@ -166,6 +166,10 @@ settings! {
     trust_endpoint_names: bool = "false", Switch, parse::switch;
     /// Lifetime of access tokens, in seconds.
     token_lifetime_s: u32 = "3600", Number, parse::number(1..=86_400);
+    /// How long a session of the console lasts after its last use by a person, in seconds.
+    console_idle_s: u32 = "1800", Number, parse::number(1..=86_400);
+    /// How long a session of the console lasts at most, in seconds.
+    console_session_s: u32 = "43200", Number, parse::number(1..=2_592_000);
     /// Calls per second and customer; the calls of two seconds may come at once, and more are
     /// answered with 429. 0 means no limit.
     rate_limit: u32 = "500", Number, parse::number(0..=1_000_000);

@@ -23,6 +23,7 @@ use super::access::{Access, authorise};
 use super::error::ApiError;
 use super::meters::UnderWay;
 use super::rate_limit::{CallQuota, RateExceeded};
+use super::session;
 
 /// The trace id of the call, by which the operator finds it in the log.
 const TRACE: HeaderName = HeaderName::from_static("x-trace-id");
@@ -40,11 +41,29 @@ pub(super) struct Call {
     pub(super) trace: TraceId,
 }
 
+/// How callers prove who they are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum CallCredentials {
+    /// By a token in the Authorization header.
+    Bearer,
+    /// By the cookie of a session of the console.
+    Session,
+}
+
+impl CallCredentials {
+    /// Whether a route is served for these credentials: what is open to anybody needs no session.
+    pub(super) fn suit(self, access: Access) -> bool {
+        self == Self::Bearer || access != Access::Open
+    }
+}
+
 /// The access check of a route.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RouteGuard {
     /// Who may call the route.
     pub(super) access: Access,
+    /// How callers prove who they are.
+    pub(super) credentials: CallCredentials,
     /// The path pattern of the route, for the metrics.
     pub(super) route: &'static str,
 }
@@ -68,7 +87,7 @@ pub(super) async fn serve(
     let is_chunked = request.headers().contains_key(TRANSFER_ENCODING);
     // The span exists at every log level, so that each line names its call.
     let span = tracing::error_span!("call", %trace, %method, path = request.path());
-    let answer = answer(api, Call { trace }, door.access, request, next);
+    let answer = answer(api, Call { trace }, door, request, next);
     let mut response = answer.instrument(span).await?;
     let trace_header = HeaderValue::try_from(trace.to_string()).expect("an id has plain letters");
     let headers = response.headers_mut();
@@ -91,17 +110,17 @@ pub(super) async fn serve(
 async fn answer(
     api: web::Data<Api>,
     call: Call,
-    access: Access,
-    request: ServiceRequest,
+    door: RouteGuard,
+    mut request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let began = api.clock.now();
     request.extensions_mut().insert(call);
-    let (response, quota) = match admit(&api, access, &request).await {
+    let (response, quota) = match admit(&api, door, &mut request).await {
         Ok(quota) => (next.call(request).await?, quota),
         Err((failure, quota)) => (request.error_response(failure), quota),
     };
-    let response = match access {
+    let response = match door.access {
         // The token endpoint counts every request.
         Access::Open => response,
         Access::Operator | Access::Network | Access::Customer(_) => slowed(&api, response),
@@ -128,13 +147,17 @@ async fn answer(
 /// Admits a call, and returns what its customer may do next; none if it has no limit.
 async fn admit(
     api: &Api,
-    access: Access,
-    request: &ServiceRequest,
+    door: RouteGuard,
+    request: &mut ServiceRequest,
 ) -> Result<Option<CallQuota>, (ApiError, Option<CallQuota>)> {
+    let access = door.access;
     let connection = request.conn_data::<Connection>();
     let is_reserve = connection.is_some_and(|it| it.purpose() == ConnectionUse::Reserve);
     if is_reserve && matches!(access, Access::Customer(_)) {
         return Err((ApiError::busy().closing(), None));
+    }
+    if door.credentials == CallCredentials::Session {
+        session::present(api, request).map_err(|refused| (refused, None))?;
     }
     // Which one counts would depend on who reads them: this service or a proxy before it.
     if request.headers().get_all(AUTHORIZATION).count() > 1 {

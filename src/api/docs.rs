@@ -11,7 +11,7 @@ mod page;
 mod sample;
 mod schema;
 
-use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION};
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY};
 use actix_web::{HttpResponse, web};
 
 use super::Api;
@@ -31,13 +31,6 @@ const CACHED: &str = "max-age=600";
 /// The page of this document, as it is with these settings.
 pub(super) fn page_of(document: &Node, settings: &ShownSettings) -> web::Bytes {
     page::page(document, settings).into()
-}
-
-/// GET of `/`: leads to the page.
-pub(super) async fn front() -> HttpResponse {
-    HttpResponse::Found()
-        .insert_header((LOCATION, "/docs"))
-        .finish()
 }
 
 /// GET: the page.

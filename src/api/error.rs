@@ -127,6 +127,46 @@ impl ApiError {
         )
     }
 
+    /// 401: the call has no session of the console, or one that has ended.
+    pub(super) fn session_missing() -> Self {
+        let fault = ErrorDetail::new("SESSION_ENDED", "the session has ended: sign in again");
+        Self::new(StatusCode::UNAUTHORIZED, vec![fault])
+    }
+
+    /// 401: nobody has these credentials.
+    pub(super) fn credentials_wrong() -> Self {
+        let fault = ErrorDetail::new("BAD_CREDENTIALS", "the credentials are wrong");
+        Self::new(StatusCode::UNAUTHORIZED, vec![fault])
+    }
+
+    /// 401: a one-time code that is unknown, used or too old.
+    pub(super) fn code_unusable() -> Self {
+        let message = "the link was used before, or is older than 10 minutes";
+        Self::new(
+            StatusCode::UNAUTHORIZED,
+            vec![ErrorDetail::new("CODE_UNUSABLE", message)],
+        )
+    }
+
+    /// 403: a call of a session without its CSRF token.
+    pub(super) fn csrf_token_missing(header: &str) -> Self {
+        let message = format!("the header {header} must have the CSRF token of the session");
+        Self::new(
+            StatusCode::FORBIDDEN,
+            vec![ErrorDetail::new("CSRF_TOKEN_MISSING", message)],
+        )
+    }
+
+    /// 403: credentials could be read on the way.
+    pub(super) fn insecure_transport() -> Self {
+        let message = "signing in needs https, or http on the machine of the service itself, at \
+                       localhost: over this connection credentials could be read on the way";
+        Self::new(
+            StatusCode::FORBIDDEN,
+            vec![ErrorDetail::new("INSECURE_TRANSPORT", message)],
+        )
+    }
+
     /// 403: the token lacks a scope.
     pub(super) fn scope_missing(scope: &str) -> Self {
         let message = format!("the access token lacks the scope {scope}");
@@ -305,6 +345,12 @@ impl ApiError {
             BUSY_RETRY_S,
             "the service is starting or stopping; try again later",
         )
+    }
+
+    /// 406: the caller does not accept what there is.
+    pub(super) fn not_acceptable(message: &str) -> Self {
+        let fault = ErrorDetail::new("NOT_ACCEPTABLE", message);
+        Self::new(StatusCode::NOT_ACCEPTABLE, vec![fault])
     }
 
     /// 503: a health check fails for this reason.

@@ -15,8 +15,9 @@ use super::integrations::{Webhooks, described};
 use super::plugins::Plugins;
 use super::sms::described::{forwarder, network};
 use super::{
-    actions, backup, brokers, clients, customers, definitions, devices, docs, health, import,
-    integrations, jobs, logs, messages, metrics, networks, openapi, plugins, psk, public_key,
+    actions, backup, brokers, clients, console, customers, definitions, devices, docs, health,
+    import, integrations, jobs, logs, messages, metrics, networks, openapi, plugins, psk,
+    public_key,
     schedules, settings, sms, strangers, tokens,
 };
 
@@ -57,7 +58,7 @@ routes! {
     GET "/openapi.json"
         Open => openapi::show, openapi::described::show;
     GET "/"
-        Open => docs::front, docs::described::front;
+        Open => console::front, docs::described::front;
     GET "/docs"
         Open => docs::page, docs::described::page;
     GET "/docs/style.css"

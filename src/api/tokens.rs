@@ -179,11 +179,20 @@ async fn known_client(
     let (Some(id), Some(secret)) = (token_request.id, token_request.secret) else {
         return Ok(None);
     };
-    let Ok(id) = ClientId::parse(&id) else {
+    client_with(api, &id, &secret).await
+}
+
+/// The API client with this id and this secret.
+pub(super) async fn client_with(
+    api: &Api,
+    id: &str,
+    secret: &str,
+) -> Result<Option<ApiClient>, ApiError> {
+    let Ok(id) = ClientId::parse(id) else {
         return Ok(None);
     };
     let client = api.store.client(id).await?;
-    let presented = SecretDigest::of(&secret);
+    let presented = SecretDigest::of(secret);
     let now = api.clock.now();
     let is_its = |secret: &ClientSecret| secret.is_valid(now) & same(&secret.digest, &presented);
     Ok(client.filter(|client| client.secrets.iter().any(is_its)))

@@ -15,6 +15,7 @@ mod bulk;
 mod cancelling;
 mod composite;
 mod configuration;
+mod console;
 mod crash;
 mod datagrams;
 mod delivery;

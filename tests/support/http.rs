@@ -26,7 +26,12 @@ pub(crate) struct Response {
 impl Request {
     /// A request without a body.
     pub(crate) fn new(method: &str, path: &str) -> Self {
-        let head = format!("{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n");
+        Self::to_host("test", method, path)
+    }
+
+    /// A request to a host of this name.
+    pub(crate) fn to_host(host: &str, method: &str, path: &str) -> Self {
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n");
         Self {
             head,
             body: String::new(),

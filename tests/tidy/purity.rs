@@ -47,6 +47,7 @@ const READERS: [(&str, &[&str]); 2] = [
         "env::var",
         &[
             "src/config.rs",
+            "build.rs",
             "protocol/build.rs",
             "store/src/conformance",
             "harness",

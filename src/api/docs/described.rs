@@ -4,10 +4,10 @@ use crate::api::openapi::{ApiOperation, Schema, Tag};
 
 /// GET `/`.
 pub(in crate::api) fn front() -> ApiOperation {
-    ApiOperation::new("getFront", Tag::Service, "Go to the documentation")
-        .description("Redirects to `/docs`.")
-        .answer_empty(302, "The documentation is at `Location`.")
-        .answer_header(302, "Location", Schema::only("/docs"), "Always `/docs`.")
+    ApiOperation::new("getFront", Tag::Service, "Go to the console")
+        .description("Redirects to `/console`, or to `/docs` in a build without the console.")
+        .answer_empty(302, "The console is at `Location`.")
+        .answer_header(302, "Location", Schema::text(), "Either of them.")
         .never_fails()
 }
 

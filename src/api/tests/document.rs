@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::golden;
 use super::test_service::TestService;
 use crate::api::access::Access;
 use crate::api::openapi::{ShownSettings, document};
@@ -272,13 +273,26 @@ fn every_link_leads_to_an_operation_with_its_parameters() {
     }
 }
 
+/// A change of the API is thereby a change of the console, whose types are generated from the file.
+#[test]
+fn the_console_is_built_from_the_document() {
+    let config = Config::of_defaults();
+    let settings = ShownSettings::of(&config);
+    let served = document(ROUTES, &config.platform, &settings);
+    golden::check_file("console/openapi.json", &served);
+}
+
 #[test]
 fn every_golden_body_matches_its_schema() {
     let document = shown();
     for (name, path, method, status) in GOLDEN {
         let answer = &document["paths"][path][method]["responses"][status.to_string()];
         let schema = &answer["content"]["application/json"]["schema"];
-        assert_eq!(faults(&document, schema, &golden(name)), [""; 0], "{name}");
+        assert_eq!(
+            faults(&document, schema, &golden_body(name)),
+            [""; 0],
+            "{name}"
+        );
     }
 }
 
@@ -287,7 +301,11 @@ fn every_golden_part_matches_its_schema() {
     let document = shown();
     for (name, schema) in GOLDEN_PARTS {
         let schema = json!({ "$ref": format!("#/components/schemas/{schema}") });
-        assert_eq!(faults(&document, &schema, &golden(name)), [""; 0], "{name}");
+        assert_eq!(
+            faults(&document, &schema, &golden_body(name)),
+            [""; 0],
+            "{name}"
+        );
     }
 }
 
@@ -332,7 +350,7 @@ pub(super) fn shown() -> Value {
     serde_json::to_value(document(ROUTES, "signalbox", &settings)).unwrap()
 }
 
-fn golden(name: &str) -> Value {
+fn golden_body(name: &str) -> Value {
     let body = fs::read_to_string(golden_folder().join(format!("{name}.json"))).unwrap();
     serde_json::from_str(&body).unwrap()
 }

@@ -7,12 +7,17 @@ use serde::Serialize;
 
 /// Compares a body with `tests/golden/<name>.json`, including the order of the fields.
 pub(super) fn check(name: &str, body: &impl Serialize) {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let path = golden.join(format!("{name}.json"));
+    check_file(&format!("tests/golden/{name}.json"), body);
+}
+
+/// Compares a body with a file of the repository.
+pub(super) fn check_file(path: &str, body: &impl Serialize) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     let shown = serde_json::to_string_pretty(body).unwrap() + "\n";
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&path, &shown).unwrap();
     }
-    let golden = fs::read_to_string(&path);
-    assert_eq!(golden.unwrap_or_default(), shown, "{}", path.display());
+    let golden = fs::read_to_string(&path).unwrap_or_default();
+    let differing = golden.lines().zip(shown.lines()).find(|(a, b)| a != b);
+    assert!(golden == shown, "{}: {differing:?}", path.display());
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use store::CommitError;
 
+use crate::api::console::is_built;
 use crate::api::tests::scripted::ScriptedStore;
 use crate::api::tests::test_service::{CallAnswer, OPERATOR, TestService};
 use crate::config::Config;
@@ -92,12 +93,13 @@ async fn no_answer_is_stored_or_sniffed_and_only_the_documentation_is_cached() {
 }
 
 #[actix_web::test]
-async fn the_front_leads_to_the_documentation() {
+async fn the_front_leads_to_the_console_or_else_to_the_documentation() {
     let answer = TestService::new()
         .call(TestService::request("GET", "/"))
         .await;
     assert_eq!(answer.status, StatusCode::FOUND);
-    assert_eq!(answer.header("location"), Some("/docs"));
+    let location = if is_built() { "/console" } else { "/docs" };
+    assert_eq!(answer.header("location"), Some(location));
 }
 
 #[actix_web::test]

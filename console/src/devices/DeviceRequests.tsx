@@ -1,0 +1,25 @@
+// The requests to one device, and its part of the administration log.
+import { LogList } from "../logs/LogPage";
+import { RequestList, requestColumns } from "../requests/RequestsPage";
+import { Scoped } from "../ui/states";
+
+export function DeviceRequests(props: { id: string; page: number | undefined }) {
+  const { id: deviceId, page } = props;
+  return (
+    <Scoped scope="actions:read">
+      <RequestList
+        search={page === undefined ? { deviceId } : { deviceId, page }}
+        columns={requestColumns}
+      />
+    </Scoped>
+  );
+}
+
+export function DeviceLog(props: { id: string; page: number | undefined }) {
+  const { id: deviceId, page } = props;
+  return (
+    <Scoped scope="logs:read">
+      <LogList search={page === undefined ? { deviceId } : { deviceId, page }} />
+    </Scoped>
+  );
+}

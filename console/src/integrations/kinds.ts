@@ -1,0 +1,178 @@
+// The kinds of destinations, each with its routes of the API and one shape for all.
+import { type Schemas, api, bodyOf } from "../api/client";
+import type { Scope } from "../session/query";
+
+export type KindName = "webhooks" | "mqtt" | "plugins";
+
+export type State = "NEW" | "ACTIVE" | "FAILED";
+
+/** A system that events are delivered to. */
+export interface Destination {
+  kind: KindName;
+  id: string;
+  name: string;
+  target: string;
+  state: State;
+  failureReason: string | undefined;
+  replaying: boolean;
+  eventTypes: string[];
+  created: string;
+  updated: string;
+  backlog: Schemas["Backlog"] | undefined;
+}
+
+type Page<T> = Promise<{ items: T[]; pageAmount: number }>;
+
+/** What can be done with the destinations of a kind. */
+export interface Kind {
+  title: string;
+  read: Scope;
+  write: Scope;
+  list: () => Page<Destination>;
+  show: (id: string) => Promise<Destination>;
+  /** Sends a test event, where the kind has one. */
+  test?: (id: string) => Promise<Schemas["TestedWebhook"]>;
+  restart: (id: string) => Promise<unknown>;
+  letters: (
+    id: string,
+    cursor?: string,
+  ) => Promise<{ items: Schemas["DeadLetter"][]; nextCursor?: string }>;
+  replay: (id: string) => Promise<unknown>;
+  discardAll: (id: string) => Promise<unknown>;
+}
+
+const clouds = "/management-api/v1/integrate/clouds";
+const everyone = { params: { query: { pageSize: 100 } } };
+
+const letterQuery = (cursor?: string) => ({
+  pageSize: 20,
+  ...(cursor === undefined ? {} : { cursor }),
+});
+
+const webhook = (id: string) => ({ params: { path: { webhook: id } } });
+const broker = (id: string) => ({ params: { path: { broker: id } } });
+const plugin = (id: string) => ({ params: { path: { plugin: id } } });
+
+export const kinds: Record<KindName, Kind> = {
+  webhooks: {
+    title: "Webhooks",
+    read: "integrations:read",
+    write: "integrations:write",
+    list: async () => paged(await bodyOf(api.GET(`${clouds}/webhooks`, everyone)), ofWebhook),
+    show: async (id) =>
+      ofWebhook(await bodyOf(api.GET(`${clouds}/webhooks/{webhook}`, webhook(id)))),
+    test: (id) => bodyOf(api.POST(`${clouds}/webhooks/{webhook}/test`, webhook(id))),
+    restart: (id) => bodyOf(api.POST(`${clouds}/webhooks/{webhook}/restart`, webhook(id))),
+    letters: (id, cursor) =>
+      bodyOf(
+        api.GET(`${clouds}/webhooks/{webhook}/deadletters`, {
+          params: { ...webhook(id).params, query: letterQuery(cursor) },
+        }),
+      ),
+    replay: (id) =>
+      bodyOf(api.POST(`${clouds}/webhooks/{webhook}/deadletters/replay`, webhook(id))),
+    discardAll: (id) => bodyOf(api.DELETE(`${clouds}/webhooks/{webhook}/deadletters`, webhook(id))),
+  },
+  mqtt: {
+    title: "MQTT brokers",
+    read: "integrations:read",
+    write: "integrations:write",
+    list: async () => paged(await bodyOf(api.GET(`${clouds}/mqtt`, everyone)), ofBroker),
+    show: async (id) => ofBroker(await bodyOf(api.GET(`${clouds}/mqtt/{broker}`, broker(id)))),
+    test: (id) => bodyOf(api.POST(`${clouds}/mqtt/{broker}/test`, broker(id))),
+    restart: (id) => bodyOf(api.POST(`${clouds}/mqtt/{broker}/restart`, broker(id))),
+    letters: (id, cursor) =>
+      bodyOf(
+        api.GET(`${clouds}/mqtt/{broker}/deadletters`, {
+          params: { ...broker(id).params, query: letterQuery(cursor) },
+        }),
+      ),
+    replay: (id) => bodyOf(api.POST(`${clouds}/mqtt/{broker}/deadletters/replay`, broker(id))),
+    discardAll: (id) => bodyOf(api.DELETE(`${clouds}/mqtt/{broker}/deadletters`, broker(id))),
+  },
+  plugins: {
+    title: "Plugins",
+    read: "plugins:read",
+    write: "plugins:write",
+    list: async () =>
+      paged(await bodyOf(api.GET("/management-api/v1/partners/plugins", everyone)), ofPlugin),
+    show: async (id) =>
+      ofPlugin(await bodyOf(api.GET("/management-api/v1/partners/plugins/{plugin}", plugin(id)))),
+    restart: (id) =>
+      bodyOf(api.POST("/management-api/v1/partners/plugins/{plugin}/restart", plugin(id))),
+    letters: (id, cursor) =>
+      bodyOf(
+        api.GET("/management-api/v1/partners/plugins/{plugin}/deadletters", {
+          params: { ...plugin(id).params, query: letterQuery(cursor) },
+        }),
+      ),
+    replay: (id) =>
+      bodyOf(
+        api.POST("/management-api/v1/partners/plugins/{plugin}/deadletters/replay", plugin(id)),
+      ),
+    discardAll: (id) =>
+      bodyOf(api.DELETE("/management-api/v1/partners/plugins/{plugin}/deadletters", plugin(id))),
+  },
+};
+
+/** The kind of an address, if there is such a kind. */
+export function isKind(name: string): name is KindName {
+  return Object.hasOwn(kinds, name);
+}
+
+type Followed<T> = T & { backlog?: Schemas["Backlog"] };
+
+function ofWebhook(webhook: Followed<Schemas["Webhook"]>): Destination {
+  return { ...shared(webhook), kind: "webhooks", name: webhook.name, target: webhook.url };
+}
+
+function ofBroker(broker: Followed<Schemas["Broker"]>): Destination {
+  const target = `${broker.url} ${broker.topicPrefix}`;
+  return { ...shared(broker), kind: "mqtt", name: broker.name, target };
+}
+
+function ofPlugin(plugin: Followed<Schemas["Plugin"]>): Destination {
+  const { status } = plugin;
+  return {
+    ...shared({ ...plugin, state: status === "INSTALLED" ? "ROLLOUT_DONE" : status }),
+    kind: "plugins",
+    name: plugin.partner,
+    target: plugin.serverDomain,
+  };
+}
+
+interface Shared {
+  id: string;
+  state: Schemas["Webhook"]["state"] | "ACTIVE" | "FAILED";
+  failureReason?: string;
+  replaying: boolean;
+  eventTypes?: Schemas["EventType"][];
+  created: string;
+  updated: string;
+  backlog?: Schemas["Backlog"];
+}
+
+const states: Record<Shared["state"], State> = {
+  ROLLOUT_DONE: "NEW",
+  INTEGRATION_ACTIVE: "ACTIVE",
+  ACTIVE: "ACTIVE",
+  INTEGRATION_FAILED: "FAILED",
+  FAILED: "FAILED",
+};
+
+function shared(destination: Shared): Omit<Destination, "kind" | "name" | "target"> {
+  return {
+    id: destination.id,
+    state: states[destination.state],
+    failureReason: destination.failureReason,
+    replaying: destination.replaying,
+    eventTypes: (destination.eventTypes ?? []).map(({ type }) => type),
+    created: destination.created,
+    updated: destination.updated,
+    backlog: destination.backlog,
+  };
+}
+
+function paged<T>(page: { items: T[]; pageAmount: number }, of: (item: T) => Destination) {
+  return { items: page.items.map(of), pageAmount: page.pageAmount };
+}

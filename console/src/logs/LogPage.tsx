@@ -1,0 +1,143 @@
+// The administration log, newest first.
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+
+import { Pager } from "../ui/Pager";
+import { Badge, Card, DataTable, Page, Select } from "../ui/parts";
+import { type Search, given, page, text, word } from "../ui/search";
+import { Empty, Loaded, Scoped } from "../ui/states";
+import { Age } from "../ui/Time";
+import { type LogSearch, categories, logQuery, statisticsQuery, types } from "./query";
+
+export function readLogSearch(search: Search): LogSearch {
+  return given({
+    category: word(search, "category", categories),
+    type: word(search, "type", types),
+    deviceId: text(search, "deviceId"),
+    page: page(search),
+  });
+}
+
+export function CategoryBadge(props: { category: "error" | "info" }) {
+  return <Badge tone={props.category === "error" ? "bad" : "calm"}>{props.category}</Badge>;
+}
+
+export function LogPage(props: { search: LogSearch }) {
+  return (
+    <Page title="Log">
+      <Scoped scope="logs:read">
+        <Statistics />
+        <Filters search={props.search} />
+        <LogList search={props.search} />
+      </Scoped>
+    </Page>
+  );
+}
+
+function Filters(props: { search: LogSearch }) {
+  const navigate = useNavigate();
+  const show = (change: { [K in keyof LogSearch]?: LogSearch[K] | undefined }) => {
+    void navigate({ to: "/log", search: given({ ...props.search, page: undefined, ...change }) });
+  };
+  return (
+    <form
+      className="filters"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const device = new FormData(event.currentTarget).get("device");
+        show({ deviceId: typeof device === "string" && device !== "" ? device : undefined });
+      }}
+    >
+      <label className="field">
+        <span>Device id</span>
+        <input
+          name="device"
+          type="search"
+          key={props.search.deviceId}
+          defaultValue={props.search.deviceId}
+        />
+      </label>
+      <Select
+        label="Category"
+        any="Any category"
+        options={categories}
+        value={props.search.category}
+        choose={(category) => show({ category })}
+      />
+      <Select
+        label="Type"
+        any="Any type"
+        options={types}
+        value={props.search.type}
+        choose={(type) => show({ type })}
+      />
+      <button type="submit">Search</button>
+    </form>
+  );
+}
+
+export function LogList(props: { search: LogSearch }) {
+  return (
+    <Loaded what="log" query={useQuery(logQuery(props.search))}>
+      {({ items, page: current, pageAmount }) =>
+        items.length === 0 ? (
+          <Empty title="No entries.">Entries are kept for 30 days.</Empty>
+        ) : (
+          <>
+            <DataTable
+              caption="Entries of the administration log, newest first"
+              rows={items}
+              keyOf={(entry) => entry.id}
+              columns={[
+                { head: "Time", cell: (entry) => <Age at={entry.timestamp} /> },
+                { head: "Category", cell: (entry) => <CategoryBadge category={entry.category} /> },
+                {
+                  head: "Message",
+                  cell: (entry) => (
+                    <Link to="/log/$entryId" params={{ entryId: entry.id }}>
+                      {entry.message}
+                    </Link>
+                  ),
+                },
+                { head: "Description", cell: (entry) => entry.description },
+                { head: "ICCID", cell: (entry) => entry.iccid ?? "—" },
+              ]}
+            />
+            <Pager page={current} pages={pageAmount} />
+          </>
+        )
+      }
+    </Loaded>
+  );
+}
+
+/** Errors of the last seven days, in the days of the viewer's zone. */
+function Statistics() {
+  return (
+    <Card title="Errors by day">
+      <Loaded what="statistics" query={useQuery(statisticsQuery)}>
+        {({ administrationLogs: days, totalUniqueDevices }) => {
+          if (days.length === 0) return <Empty title="No errors in the last 7 days." />;
+          const most = Math.max(...days.map(({ amount }) => amount));
+          return (
+            <>
+              <ol className="bars">
+                {days.map(({ day, amount }) => (
+                  <li key={day}>
+                    <span>{day.slice(0, 10)}</span>
+                    <meter min={0} max={most} value={amount} aria-label={`${amount} errors`} />
+                    <span>{amount}</span>
+                  </li>
+                ))}
+              </ol>
+              <p className="muted small">
+                Of {totalUniqueDevices} {totalUniqueDevices === 1 ? "device" : "devices"}.
+              </p>
+            </>
+          );
+        }}
+      </Loaded>
+    </Card>
+  );
+}

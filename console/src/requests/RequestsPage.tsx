@@ -1,0 +1,142 @@
+// The list of requests, newest first.
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+
+import type { Schemas } from "../api/client";
+import { useScope } from "../session/query";
+import { Pager } from "../ui/Pager";
+import { type Column, DataTable, Page, Select } from "../ui/parts";
+import { type Search, given, page, text, word } from "../ui/search";
+import { Empty, Loaded, Scoped } from "../ui/states";
+import { Age } from "../ui/Time";
+import { CancelButton, StatusBadge, summaryOf } from "./parts";
+import { type RequestSearch, protocols, requestsQuery, statuses } from "./query";
+
+export function readRequestSearch(search: Search): RequestSearch {
+  return given({
+    status: word(search, "status", statuses),
+    protocol: word(search, "protocol", protocols),
+    deviceId: text(search, "deviceId"),
+    page: page(search),
+  });
+}
+
+export const requestColumns: Column<Schemas["ActionRequest"]>[] = [
+  {
+    head: "Request",
+    cell: (request) => (
+      <Link to="/requests/$requestId" params={{ requestId: request.id }}>
+        {summaryOf(request.requestData)}
+      </Link>
+    ),
+  },
+  { head: "Status", cell: (request) => <StatusBadge status={request.status} /> },
+  {
+    head: "Result",
+    cell: (request) => (
+      <span className="clip">
+        {request.resultData?.errorMessage ?? request.resultData?.payload ?? "—"}
+      </span>
+    ),
+  },
+  { head: "Created", cell: (request) => <Age at={request.created} /> },
+];
+
+/** The column of those who may cancel. */
+export const cancelColumn: Column<Schemas["ActionRequest"]> = {
+  head: "Cancel",
+  cell: (request) => <CancelButton request={request} />,
+};
+
+const deviceColumn: Column<Schemas["ActionRequest"]> = {
+  head: "Device",
+  cell: (request) => (
+    <Link to="/devices/$deviceId" params={{ deviceId: request.deviceId }}>
+      {request.deviceId}
+    </Link>
+  ),
+};
+
+export function RequestsPage(props: { search: RequestSearch }) {
+  return (
+    <Page title="Requests">
+      <Scoped scope="actions:read">
+        <Filters search={props.search} />
+        <RequestList search={props.search} columns={[deviceColumn, ...requestColumns]} />
+      </Scoped>
+    </Page>
+  );
+}
+
+function Filters(props: { search: RequestSearch }) {
+  const navigate = useNavigate();
+  const show = (change: { [K in keyof RequestSearch]?: RequestSearch[K] | undefined }) => {
+    const search = given({ ...props.search, page: undefined, ...change });
+    void navigate({ to: "/requests", search });
+  };
+  return (
+    <form
+      className="filters"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const device = new FormData(event.currentTarget).get("device");
+        show({ deviceId: typeof device === "string" && device !== "" ? device : undefined });
+      }}
+    >
+      <label className="field">
+        <span>Device id</span>
+        <input
+          name="device"
+          type="search"
+          key={props.search.deviceId}
+          defaultValue={props.search.deviceId}
+        />
+      </label>
+      <Select
+        label="Status"
+        any="Any status"
+        options={statuses}
+        value={props.search.status}
+        choose={(status) => show({ status })}
+      />
+      <Select
+        label="Protocol"
+        any="Any protocol"
+        options={protocols}
+        value={props.search.protocol}
+        choose={(protocol) => show({ protocol })}
+      />
+      <button type="submit">Search</button>
+    </form>
+  );
+}
+
+export function RequestList(props: {
+  search: RequestSearch;
+  columns: Column<Schemas["ActionRequest"]>[];
+}) {
+  const columns = useScope("actions:write") ? [...props.columns, cancelColumn] : props.columns;
+  return (
+    <Loaded what="requests" query={useQuery(requestsQuery(props.search))}>
+      {({ items, page: current, pageAmount }) =>
+        items.length === 0 ? (
+          <Empty title="No requests.">
+            Requests are kept for 7 days. You create them at the resources of a device, or over the
+            API.
+          </Empty>
+        ) : (
+          <>
+            <DataTable
+              caption="Requests, newest first"
+              columns={columns}
+              rows={items}
+              keyOf={(request) => request.id}
+            />
+            <Pager page={current} pages={pageAmount} />
+          </>
+        )
+      }
+    </Loaded>
+  );
+}

@@ -1,0 +1,186 @@
+// Which view does an address show? The address has everything that a view needs to be shown again.
+import type { QueryClient } from "@tanstack/react-query";
+import {
+  Link,
+  Navigate,
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+} from "@tanstack/react-router";
+
+import { DeviceMessages } from "./devices/DeviceMessages";
+import { DeviceOverview, DevicePage } from "./devices/DevicePage";
+import { DeviceLog, DeviceRequests } from "./devices/DeviceRequests";
+import { DeviceResources } from "./devices/DeviceResources";
+import { DevicesPage, readDeviceSearch } from "./devices/DevicesPage";
+import { IntegrationPage } from "./integrations/IntegrationPage";
+import { IntegrationsPage } from "./integrations/IntegrationsPage";
+import { EntryPage } from "./logs/EntryPage";
+import { LogPage, readLogSearch } from "./logs/LogPage";
+import { CustomersPage, StrangersPage } from "./operator/OperatorPages";
+import { RequestPage } from "./requests/RequestPage";
+import { RequestsPage, readRequestSearch } from "./requests/RequestsPage";
+import { sessionQuery, useSessionState } from "./session/query";
+import { Shell, firstView } from "./shell/Shell";
+import { Page } from "./ui/parts";
+import { type Search, given, page } from "./ui/search";
+import { Empty, Failed } from "./ui/states";
+
+const root = createRootRouteWithContext<{ queries: QueryClient }>()({
+  component: Shell,
+  loader: ({ context }) => context.queries.query({ ...sessionQuery, staleTime: "static" }),
+  notFoundComponent: NotFound,
+  errorComponent: ({ error }) => <Failed what="view" error={error as Error} />,
+});
+
+function NotFound() {
+  return (
+    <Page title="Not found">
+      <Empty title="There is no such view.">
+        <Link to="/">Go to the first one</Link>
+      </Empty>
+    </Page>
+  );
+}
+
+/** Reads the page number alone. */
+const paged = (search: Search) => given({ page: page(search) });
+
+const home = createRoute({
+  getParentRoute: () => root,
+  path: "/",
+  component: function Home() {
+    return <Navigate to={firstView(useSessionState().session)} replace />;
+  },
+});
+
+const devices = createRoute({
+  getParentRoute: () => root,
+  path: "/devices",
+  validateSearch: readDeviceSearch,
+  component: () => <DevicesPage search={devices.useSearch()} />,
+});
+
+const device = createRoute({
+  getParentRoute: () => root,
+  path: "/devices/$deviceId",
+  component: function Device() {
+    const { deviceId } = device.useParams();
+    return <DevicePage key={deviceId} id={deviceId} />;
+  },
+});
+
+const deviceOverview = createRoute({
+  getParentRoute: () => device,
+  path: "/",
+  component: () => <DeviceOverview id={device.useParams().deviceId} />,
+});
+
+const deviceResources = createRoute({
+  getParentRoute: () => device,
+  path: "/resources",
+  component: () => <DeviceResources id={device.useParams().deviceId} />,
+});
+
+const deviceRequests = createRoute({
+  getParentRoute: () => device,
+  path: "/requests",
+  validateSearch: paged,
+  component: () => (
+    <DeviceRequests id={device.useParams().deviceId} page={deviceRequests.useSearch().page} />
+  ),
+});
+
+const deviceMessages = createRoute({
+  getParentRoute: () => device,
+  path: "/messages",
+  component: () => <DeviceMessages id={device.useParams().deviceId} />,
+});
+
+const deviceLog = createRoute({
+  getParentRoute: () => device,
+  path: "/log",
+  validateSearch: paged,
+  component: () => <DeviceLog id={device.useParams().deviceId} page={deviceLog.useSearch().page} />,
+});
+
+const requests = createRoute({
+  getParentRoute: () => root,
+  path: "/requests",
+  validateSearch: readRequestSearch,
+  component: () => <RequestsPage search={requests.useSearch()} />,
+});
+
+const request = createRoute({
+  getParentRoute: () => root,
+  path: "/requests/$requestId",
+  component: () => <RequestPage id={request.useParams().requestId} />,
+});
+
+const log = createRoute({
+  getParentRoute: () => root,
+  path: "/log",
+  validateSearch: readLogSearch,
+  component: () => <LogPage search={log.useSearch()} />,
+});
+
+const entry = createRoute({
+  getParentRoute: () => root,
+  path: "/log/$entryId",
+  component: () => <EntryPage id={entry.useParams().entryId} />,
+});
+
+const integrations = createRoute({
+  getParentRoute: () => root,
+  path: "/integrations",
+  component: IntegrationsPage,
+});
+
+const integration = createRoute({
+  getParentRoute: () => root,
+  path: "/integrations/$kind/$id",
+  component: () => <IntegrationPage {...integration.useParams()} />,
+});
+
+const customers = createRoute({
+  getParentRoute: () => root,
+  path: "/customers",
+  validateSearch: paged,
+  component: () => <CustomersPage page={customers.useSearch().page ?? 1} />,
+});
+
+const strangers = createRoute({
+  getParentRoute: () => root,
+  path: "/unknown-senders",
+  validateSearch: paged,
+  component: () => <StrangersPage page={strangers.useSearch().page ?? 1} />,
+});
+
+const tree = root.addChildren([
+  home,
+  devices,
+  device.addChildren([deviceOverview, deviceResources, deviceRequests, deviceMessages, deviceLog]),
+  requests,
+  request,
+  log,
+  entry,
+  integrations,
+  integration,
+  customers,
+  strangers,
+]);
+
+export function routerWith(queries: QueryClient) {
+  return createRouter({
+    routeTree: tree,
+    basepath: "/console",
+    context: { queries },
+    scrollRestoration: true,
+  });
+}
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: ReturnType<typeof routerWith>;
+  }
+}

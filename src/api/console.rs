@@ -1,0 +1,91 @@
+//! The console at `/console`: its page, signing in, and the API for browsers that are signed in.
+//!
+//! Below `/console/api` every route of the API is served a second time, for the session of the
+//! browser. None of these paths is part of the public API, and none is in the OpenAPI document.
+
+mod bundle;
+mod signing_in;
+
+use actix_web::http::Method;
+use actix_web::http::header::LOCATION;
+use actix_web::middleware::from_fn;
+use actix_web::{HttpResponse, web};
+
+use super::access::Access;
+use super::body::BodyLimit;
+use super::call::{self, CallCredentials, RouteGuard};
+use super::error::ApiError;
+use super::{Mounting, ServedRoutes, methods};
+
+pub(crate) use bundle::is_built;
+
+/// Where the console is.
+const CONSOLE: &str = "/console";
+
+/// GET of `/`: leads to the console, or to the documentation if there is none.
+pub(super) async fn front() -> HttpResponse {
+    let location = if is_built() { CONSOLE } else { "/docs" };
+    HttpResponse::Found()
+        .insert_header((LOCATION, location))
+        .finish()
+}
+
+/// Mounts everything below `/console`.
+pub(super) fn mount(app: &mut web::ServiceConfig, served: ServedRoutes, open_body: BodyLimit) {
+    let session = web::resource("/console/session")
+        .app_data(open_body)
+        .route(open(
+            "/console/session",
+            web::post().to(signing_in::sign_in),
+        ))
+        .route(open("/console/session", web::get().to(signing_in::show)))
+        .route(open(
+            "/console/session",
+            web::delete().to(signing_in::sign_out),
+        ));
+    app.service(session);
+    let everywhere = web::delete().to(signing_in::sign_out_everywhere);
+    app.route("/console/sessions", open("/console/sessions", everywhere));
+    let codes = web::resource("/console/codes")
+        .app_data(open_body)
+        .route(open(
+            "/console/codes",
+            web::post().to(signing_in::create_code),
+        ));
+    app.service(codes);
+    let for_sessions = web::scope("/console/api").configure(|scope| {
+        Mounting {
+            served,
+            credentials: CallCredentials::Session,
+            open_body,
+        }
+        .mount(scope);
+        let unknown = async || Err::<HttpResponse, _>(ApiError::path_unknown());
+        scope.default_service(open("/console/api", web::route().to(unknown)));
+    });
+    app.service(for_sessions);
+    app.service(shown("/console/assets/{file}", || web::to(bundle::file)));
+    for path in [CONSOLE, "/console/{view:.*}"] {
+        app.service(shown(path, || web::to(bundle::page)));
+    }
+}
+
+/// What anybody may get at a path.
+fn shown(path: &'static str, route: fn() -> actix_web::Route) -> actix_web::Resource {
+    let methods = methods(&Method::GET).into_iter();
+    methods.fold(web::resource(path), |resource, method| {
+        resource.route(open(path, route().method(method)))
+    })
+}
+
+/// A route that anybody may call.
+fn open(path: &'static str, route: actix_web::Route) -> actix_web::Route {
+    let guard = RouteGuard {
+        access: Access::Open,
+        credentials: CallCredentials::Bearer,
+        route: path,
+    };
+    route.wrap(from_fn(move |request, next| {
+        call::serve(guard, request, next)
+    }))
+}
