@@ -28,6 +28,7 @@ use self::handout::Handout;
 use self::output::{Colour, DemoOutput, LineSource};
 use self::setup::{DemoSetup, DemoSetupError};
 use self::walkthrough::{StepError, Walkthrough, create_devices};
+use crate::api::console::is_built;
 use crate::config::{self, Config, Layers};
 use crate::rest_client::{ClientCredentials, RestClient};
 use crate::service::{Service, StartError, wait_for_signal};
@@ -124,12 +125,20 @@ async fn perform(
 
     let handout = async |walkthrough: &mut Walkthrough<'_>| {
         let (output, caller, sensor) = walkthrough.for_handout();
+        let console = match is_built() {
+            true => Some(format!(
+                "{base}/console#code={}",
+                caller.sign_in_code().await?
+            )),
+            false => None,
+        };
         let handout = Handout {
             base: &base,
             servers,
             sensor,
             operator_token: service.operator_token_path.as_deref(),
             temporary: setup.temporary(),
+            console: console.as_deref(),
             caller,
             request: &queued,
             webhook: &webhook,

@@ -22,6 +22,8 @@ pub(super) enum DemoProtocol {
     Lwm2m,
 }
 
+const CODES: &str = "/console/codes";
+
 const SETTINGS: &str = "/management-api/v1/settings";
 
 /// The name of the demo's webhook.
@@ -86,6 +88,12 @@ impl DemoCaller {
     pub(super) async fn renew_token(&mut self) -> Result<(), CallError> {
         self.token = self.api.authorize(&self.key).await?;
         Ok(())
+    }
+
+    /// A code that signs in to the console once, in the next ten minutes.
+    pub(super) async fn sign_in_code(&self) -> Result<String, CallError> {
+        let body = json!({ "clientId": self.key.id, "clientSecret": self.key.secret });
+        self.api.post(CODES, &body).await?.text("/code")
     }
 
     /// Creates a device; one of an earlier run is kept if it belongs to this customer.

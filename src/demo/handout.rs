@@ -27,6 +27,8 @@ pub(super) struct Handout<'a> {
     pub(super) operator_token: Option<&'a Path>,
     /// The directory that is removed at the end.
     pub(super) temporary: Option<&'a Path>,
+    /// The link that signs in to the console, if this build has it.
+    pub(super) console: Option<&'a str>,
     /// The program whose token is printed.
     pub(super) caller: &'a DemoCaller,
     /// A request that was created.
@@ -42,6 +44,10 @@ impl Handout<'_> {
         for (what, place) in self.places() {
             output.line(format!("  {what:<15} {place}"))?;
         }
+        output.chapter("Open the console in a browser")?;
+        for line in self.console_lines() {
+            output.line(line)?;
+        }
         output.chapter("Try it yourself in another terminal")?;
         output.line(format!("export TOKEN={}", self.caller.token().token))?;
         let commands = self.commands().into_iter();
@@ -51,6 +57,21 @@ impl Handout<'_> {
             output.line(command)?;
         }
         output.chapter("The devices keep running, and events are printed here. Stop with Ctrl-C.")
+    }
+
+    fn console_lines(&self) -> Vec<String> {
+        let Some(link) = self.console else {
+            return vec![format!(
+                "  not part of this build: {}/console says why",
+                self.base
+            )];
+        };
+        let key = self.caller.key();
+        vec![
+            format!("  {link}"),
+            "  The link signs in once, in the next 10 minutes. Later, sign in with".to_owned(),
+            format!("  client id {} and secret {}", key.id, key.secret),
+        ]
     }
 
     fn places(&self) -> Vec<(&'static str, String)> {
