@@ -4,6 +4,7 @@
 //! does not exist. No dependencies, so that a fresh machine builds it in seconds.
 
 mod bench;
+mod console;
 mod fuzz;
 mod machine;
 mod prepare;
@@ -19,8 +20,9 @@ use crate::steps::Stop;
 const USAGE: &str = "\
 cargo xtask COMMAND
 
-  prepare   installs what the interop tests need: libcoap's programs, a Python environment, a
-            device on Leshan, checks on Californium
+  prepare   installs what the interop and browser tests need: libcoap's programs, a Python
+            environment, a device on Leshan, checks on Californium, Chromium
+  console   builds the console, which the next build of the service embeds; says why if it cannot
   test      prepares, then runs every test of the project
   fuzz      gives every codec changed inputs for some seconds: `fuzz [--seconds N] [--seed S]`
   ci        formatting, lints, documentation, crates, then every test
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["prepare"] => prepare::run(),
+        ["console"] => console::build(),
         ["test"] => suite::test(),
         ["ci"] => suite::ci(),
         ["sbom"] => supply::sbom(),

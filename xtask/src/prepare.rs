@@ -1,4 +1,4 @@
-//! What do the interop tests need, and how is it installed?
+//! What do the interop and browser tests need, and how is it installed?
 //!
 //! Foreign CoAP and DTLS stacks, two SMS centres, two brokers, a reader of metrics, a receiver of
 //! events and callers: libcoap's programs, OpenSSL, GnuTLS, Mosquitto, Node, curl, jq and nc from
@@ -13,12 +13,13 @@ mod python;
 
 use std::path::Path;
 
+use crate::console;
 use crate::machine::{self, Need, has_program, succeeds};
 use crate::steps::{Stop, step};
 
 // Debian builds libcoap's programs once per TLS library and names them accordingly; others build
 // one.
-const NEEDS: [Need; 17] = [
+const NEEDS: [Need; 18] = [
     Need {
         what: "Python 3.10 or newer as python3",
         package: "python3",
@@ -83,14 +84,19 @@ const NEEDS: [Need; 17] = [
         is_met: || succeeds("mvn", &["--version"]),
     },
     Need {
-        what: "Node.js as node",
+        what: "Node.js 20.19 or newer as node (22.12 or newer in later lines)",
         package: "nodejs",
-        is_met: || succeeds("node", &["--version"]),
+        is_met: console::has_node,
     },
     Need {
         what: "npm",
         package: "npm",
         is_met: || succeeds("npm", &["--version"]),
+    },
+    Need {
+        what: "Chromium, for the browser tests",
+        package: "chromium",
+        is_met: console::has_chromium,
     },
     Need {
         what: "curl, as the guide of /docs uses it",
@@ -144,7 +150,7 @@ pub(crate) fn run() -> Result<(), Stop> {
             step(what, || program.build())?;
         }
     }
-    Ok(())
+    console::prepare()
 }
 
 /// Installs the servers that are measured beside the service.

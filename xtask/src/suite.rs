@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::Instant;
 
+use crate::console;
 use crate::fuzz;
 use crate::prepare;
 use crate::steps::{self, Stop, cargo, step};
@@ -28,7 +29,7 @@ pub(crate) fn ci() -> Result<(), Stop> {
     step("lints", || {
         lint(&["--workspace", "--all-targets"])?;
         // `--all-targets` leaves out the tests that plain `cargo test` leaves out.
-        lint(&["--test", "interop"])?;
+        lint(&["--test", "interop", "--test", "browser"])?;
         fuzz::lint()
     })?;
     step("documentation", || {
@@ -45,6 +46,7 @@ pub(crate) fn ci() -> Result<(), Stop> {
         steps::run(command.env("RUSTDOCFLAGS", "-D warnings"))
     })?;
     supply::check()?;
+    console::check()?;
     test()
 }
 
@@ -61,7 +63,8 @@ fn every_test(tally: &mut Tally) -> Result<(), Stop> {
         counted(&["--workspace", "--no-fail-fast"], tally)
     })?;
     fuzz::short()?;
-    step("interop tests", || counted(&["--test", "interop"], tally))
+    step("interop tests", || counted(&["--test", "interop"], tally))?;
+    step("browser tests", || counted(&["--test", "browser"], tally))
 }
 
 /// Runs `cargo test`, prints its output and counts its results.

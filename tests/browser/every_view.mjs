@@ -1,0 +1,60 @@
+// Every view, light and dark, is usable by people with disabilities, and fits a phone.
+import { ok } from "node:assert/strict";
+import { mkdir } from "node:fs/promises";
+
+import { address, expectAccessible, signIn, story } from "./browser.mjs";
+import { views } from "./views.mjs";
+
+/** Where pictures of the views are kept, for people to look at. */
+const pictures = process.env.PICTURES;
+
+const sizes = {
+  desk: { width: 1440, height: 900 },
+  phone: { width: 390, height: 844 },
+};
+
+for (const colorScheme of ["light", "dark"]) {
+  await story(
+    async (page) => {
+      await page.goto(address);
+      await page.getByRole("button", { name: "Sign in" }).waitFor();
+      await look(page, "/sign-in", colorScheme);
+      await signIn(page);
+      for (const [path, shown] of views) {
+        await page.goto(address + path);
+        await page.getByText(shown).first().waitFor();
+        await look(page, path, colorScheme);
+      }
+      await page.goto(`${address}/devices?q=nothing`);
+      await page.getByText("No device matches.").waitFor();
+      await look(page, "/no-devices", colorScheme);
+      await page.goto(`${address}/devices/none`);
+      await page.getByText("There is no such device.").waitFor();
+      await look(page, "/no-device", colorScheme);
+    },
+    { colorScheme },
+  );
+}
+
+async function look(page, path, colorScheme) {
+  await page.setViewportSize(sizes.desk);
+  await page.evaluate(() => {
+    for (const details of document.querySelectorAll("details")) details.open = true;
+  });
+  await expectAccessible(page, `${path} ${colorScheme}`);
+  for (const [name, size] of Object.entries(sizes)) {
+    await page.setViewportSize(size);
+    const surplus = await page.evaluate(
+      () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    );
+    ok(surplus <= 0, `${path} is ${surplus} pixels too wide for a ${name}`);
+    if (pictures !== undefined) {
+      await mkdir(pictures, { recursive: true });
+      const file = path.slice(1).replaceAll("/", "-");
+      await page.screenshot({
+        path: `${pictures}/${file}-${name}-${colorScheme}.png`,
+        fullPage: true,
+      });
+    }
+  }
+}

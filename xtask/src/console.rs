@@ -1,0 +1,74 @@
+//! How is the console built, checked and driven in a browser?
+
+#[path = "../../build/console.rs"]
+#[allow(dead_code, reason = "the build script uses the rest")]
+mod console_build;
+
+use std::process::Command;
+
+use crate::machine::has_program;
+use crate::steps::{self, Stop, root, step};
+
+use console_build::{ConsoleWorkspace, INSTALL_NODE, NoConsole, Packages};
+
+/// The names of Chromium on Debian and its children.
+const CHROMIUM: [&str; 2] = ["chromium", "chromium-browser"];
+
+/// Whether the machine has the Node that builds the console.
+pub(crate) fn has_node() -> bool {
+    console_build::has_node()
+}
+
+/// Whether the machine has the browser of the tests.
+pub(crate) fn has_chromium() -> bool {
+    CHROMIUM.into_iter().any(has_program)
+}
+
+/// Builds the console, or says why that fails; the next build of the service embeds it.
+pub(crate) fn build() -> Result<(), Stop> {
+    step("console", || {
+        let workspace = workspace();
+        workspace.bundle().map_err(stopped)?;
+        workspace
+            .note_attempt()
+            .map_err(|error| stopped(error.into()))
+    })
+}
+
+/// Installs the packages of the checks and the browser tests.
+pub(crate) fn prepare() -> Result<(), Stop> {
+    step("packages of the console", || {
+        workspace().prepare(Packages::All).map_err(stopped)
+    })
+}
+
+/// Types, lints, formatting and unit tests of the console, and the formatting of its stories.
+pub(crate) fn check() -> Result<(), Stop> {
+    prepare()?;
+    step("console: types, lints, formatting, tests", || {
+        steps::run(npm().args(["run", "--silent", "check"]))?;
+        let stories = root().join("tests/browser");
+        let mut prettier = npm();
+        prettier.args(["exec", "--", "prettier", "--log-level", "warn"]);
+        prettier.args(["--config", ".prettierrc.json", "--check"]);
+        steps::run(prettier.arg(stories))
+    })
+}
+
+fn npm() -> Command {
+    let mut npm = Command::new("npm");
+    npm.current_dir(workspace().copy());
+    npm
+}
+
+fn workspace() -> ConsoleWorkspace {
+    ConsoleWorkspace::new(&root(), &root().join("target"))
+}
+
+fn stopped(why: NoConsole) -> Stop {
+    match why {
+        NoConsole::Node => Stop::Missing(INSTALL_NODE.to_owned()),
+        NoConsole::Packages(output) | NoConsole::Sources(output) => Stop::Failed(output),
+        NoConsole::File(error) => Stop::Failed(error.to_string()),
+    }
+}
