@@ -17,8 +17,7 @@ use super::sms::described::{forwarder, network};
 use super::{
     actions, backup, brokers, clients, console, customers, definitions, devices, docs, health,
     import, integrations, jobs, logs, messages, metrics, networks, openapi, plugins, psk,
-    public_key,
-    schedules, settings, sms, strangers, tokens,
+    public_key, schedules, settings, sms, strangers, tokens,
 };
 
 /// One route: method, path, access, description and handler.

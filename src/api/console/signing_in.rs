@@ -4,8 +4,9 @@ use actix_web::http::header::SET_COOKIE;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde::{Deserialize, Serialize};
 
-use engine::customer::{ApiClient, SecretDigest};
+use engine::customer::{ApiClient, ClientOwner, SecretDigest};
 use engine::directory::customer::issue_token;
+use engine::ids::CustomerId;
 use store::CommitError;
 
 use crate::api::body::Raw;
@@ -15,7 +16,7 @@ use crate::api::session::browser::BrowserTransport;
 use crate::api::session::of_call;
 use crate::api::session::table::{CODE_LIFETIME_S, Principal, Session};
 use crate::api::tokens::client_with;
-use crate::api::words::scope_words;
+use crate::api::words::scope_words_of;
 use crate::api::{Api, ServedRoutes};
 
 /// The credentials in the body of a call: those of an API client, of the operator, or a code.
@@ -170,6 +171,8 @@ async fn admitted(
             }
         }
     };
+    // The console has nothing for the network side.
+    let client = client.filter(|client| customer_of(client).is_some());
     let client = client.ok_or_else(ApiError::credentials_wrong)?;
     let bearer = token_for(api, &client).await?;
     Ok((Principal::Client(client.id), bearer))
@@ -179,6 +182,13 @@ async fn client_of(api: &Api, body: &CredentialsBody) -> Result<Option<ApiClient
     match (&body.client_id, &body.client_secret) {
         (Some(id), Some(secret)) => client_with(api, id, secret).await,
         (None | Some(_), None) | (None, Some(_)) => Ok(None),
+    }
+}
+
+fn customer_of(client: &ApiClient) -> Option<&CustomerId> {
+    match &client.owner {
+        ClientOwner::Customer(customer) => Some(customer),
+        ClientOwner::Network => None,
     }
 }
 
@@ -209,9 +219,16 @@ async fn shown(api: &Api, session: &Session) -> Result<Option<SessionBody>, ApiE
             }
         }
     };
-    let scopes = client.as_ref().map(|(scopes, _)| scope_words(*scopes));
-    let ids = client.map(|(_, client)| (client.id.to_string(), client.customer.to_string()));
-    let (client_id, customer_id) = ids.unzip();
+    let scopes = client
+        .as_ref()
+        .map(|(scopes, client)| scope_words_of(client, *scopes));
+    let (client_id, customer_id) = match &client {
+        Some((_, client)) => (
+            Some(client.id.to_string()),
+            customer_of(client).map(ToString::to_string),
+        ),
+        None => (None, None),
+    };
     Ok(Some(SessionBody {
         role: match session.principal {
             Principal::Operator => "OPERATOR",
