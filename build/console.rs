@@ -165,6 +165,8 @@ impl ConsoleWorkspace {
         }
         let mut arguments = vec!["ci", "--no-audit", "--no-fund", "--ignore-scripts"];
         arguments.extend(["--prefer-offline", "--loglevel=error"]);
+        // By default a machine without a network would wait for more than a minute.
+        arguments.extend(["--fetch-retries=1", "--fetch-retry-mintimeout=1000"]);
         if packages == Packages::OfBuild {
             arguments.push("--omit=dev");
         }
@@ -230,4 +232,60 @@ fn npm(folder: &Path, arguments: &[&str]) -> Result<(), String> {
     let (said, warned) = (&output.stdout, &output.stderr);
     let text = [said, warned].map(|text| String::from_utf8_lossy(text).into_owned());
     Err(format!("npm {}:\n{}", arguments.join(" "), text.concat()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_older_node_counts_as_none() {
+        for version in ["v20.19.0\n", "v20.20.2", "v22.12.0", "v23.0.0", "v24.1.0"] {
+            assert!(is_suitable(version), "{version}");
+        }
+        for version in [
+            "v18.20.4", "v20.18.1", "v21.7.3", "v22.11.0", "v20", "", "none",
+        ] {
+            assert!(!is_suitable(version), "{version}");
+        }
+    }
+
+    #[test]
+    fn the_copy_follows_the_sources_and_the_digest_their_content() {
+        let root = std::env::temp_dir().join(format!("signalbox-console-{}", std::process::id()));
+        let write = |path: &str, text: &str| {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write(OBJECTS, "objects");
+        write("console/src/kept.ts", "one");
+        write("console/src/removed.ts", "two");
+        write("console/node_modules/package/index.js", "three");
+        let workspace = ConsoleWorkspace::new(&root, &root.join("target"));
+        let before = workspace.digest().unwrap();
+        workspace.mirror().unwrap();
+        let copy = workspace.copy();
+        assert_eq!(
+            fs::read_to_string(copy.join("src/removed.ts")).unwrap(),
+            "two"
+        );
+        assert!(!copy.join("node_modules").exists(), "it is no source");
+
+        fs::remove_file(root.join("console/src/removed.ts")).unwrap();
+        write("console/src/kept.ts", "changed");
+        fs::create_dir_all(copy.join("node_modules")).unwrap();
+        workspace.mirror().unwrap();
+        assert_ne!(workspace.digest().unwrap(), before);
+        assert!(!copy.join("src/removed.ts").exists());
+        assert_eq!(
+            fs::read_to_string(copy.join("src/kept.ts")).unwrap(),
+            "changed"
+        );
+        assert!(
+            copy.join("node_modules").exists(),
+            "what was installed stays"
+        );
+        fs::remove_dir_all(root).unwrap();
+    }
 }

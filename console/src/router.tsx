@@ -18,10 +18,11 @@ import { IntegrationsPage } from "./integrations/IntegrationsPage";
 import { EntryPage } from "./logs/EntryPage";
 import { LogPage, readLogSearch } from "./logs/LogPage";
 import { CustomersPage, StrangersPage } from "./operator/OperatorPages";
+import { OverviewPage } from "./overview/OverviewPage";
 import { RequestPage } from "./requests/RequestPage";
 import { RequestsPage, readRequestSearch } from "./requests/RequestsPage";
-import { sessionQuery, useSessionState } from "./session/query";
-import { Shell, firstView } from "./shell/Shell";
+import { sessionQuery, useSession } from "./session/query";
+import { Shell } from "./shell/Shell";
 import { Page } from "./ui/parts";
 import { type Search, given, page } from "./ui/search";
 import { Empty, Failed } from "./ui/states";
@@ -50,7 +51,8 @@ const home = createRoute({
   getParentRoute: () => root,
   path: "/",
   component: function Home() {
-    return <Navigate to={firstView(useSessionState().session)} replace />;
+    const isOperator = useSession().role === "OPERATOR";
+    return isOperator ? <Navigate to="/customers" replace /> : <OverviewPage />;
   },
 });
 

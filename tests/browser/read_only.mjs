@@ -10,7 +10,11 @@ const looking = /^(Search|Signed in as .*|Load .*)$/;
 await story(async (page) => {
   await signIn(page);
   const named = page.getByRole("navigation", { name: "Views", exact: true }).getByRole("link");
-  deepEqual(await named.allInnerTexts(), ["Devices", "Requests", "Integrations"], "no log");
+  deepEqual(
+    await named.allInnerTexts(),
+    ["Overview", "Devices", "Requests", "Integrations"],
+    "no log",
+  );
   for (const [path, shown] of views.filter(([path]) => !path.endsWith("/log"))) {
     await page.goto(address + path);
     await page.getByText(shown).first().waitFor();

@@ -35,8 +35,8 @@ await story(async (page) => {
   });
   const { code } = await answer.json();
   await page.goto(`${address}#code=${code}`);
-  await page.getByRole("heading", { name: "Devices" }).waitFor();
-  equal(page.url(), `${address}/devices`);
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  match(page.url(), /\/console\/?$/);
 
   // A session that ends elsewhere ends here, without a reload.
   const other = await page.context().browser().newContext();

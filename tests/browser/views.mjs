@@ -2,6 +2,7 @@
 const { WEBHOOK, FAILED_REQUEST } = process.env;
 
 export const views = [
+  ["", "Requests of the last 7 days"],
   ["/devices", "meter-1"],
   ["/devices/meter-1", "Pending requests"],
   ["/devices/meter-1/resources", "LwM2M Server"],

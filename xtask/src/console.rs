@@ -26,33 +26,33 @@ pub(crate) fn has_chromium() -> bool {
 
 /// Builds the console, or says why that fails; the next build of the service embeds it.
 pub(crate) fn build() -> Result<(), Stop> {
-    step("console", || {
-        let workspace = workspace();
-        workspace.bundle().map_err(stopped)?;
-        workspace
-            .note_attempt()
-            .map_err(|error| stopped(error.into()))
-    })
+    step("console", || made(&workspace()).map_err(stopped))
 }
 
-/// Installs the packages of the checks and the browser tests.
+/// Builds the console, and installs the packages of its checks and of the browser tests.
 pub(crate) fn prepare() -> Result<(), Stop> {
     step("packages of the console", || {
-        workspace().prepare(Packages::All).map_err(stopped)
+        let workspace = workspace();
+        let prepared = workspace.prepare(Packages::All);
+        prepared.and_then(|()| made(&workspace)).map_err(stopped)
     })
 }
 
-/// Types, lints, formatting and unit tests of the console, and the formatting of its stories.
+/// Checks types, lints, formatting and unit tests of the console, and the formatting of its
+/// stories.
 pub(crate) fn check() -> Result<(), Stop> {
-    prepare()?;
     step("console: types, lints, formatting, tests", || {
         steps::run(npm().args(["run", "--silent", "check"]))?;
-        let stories = root().join("tests/browser");
         let mut prettier = npm();
         prettier.args(["exec", "--", "prettier", "--log-level", "warn"]);
         prettier.args(["--config", ".prettierrc.json", "--check"]);
-        steps::run(prettier.arg(stories))
+        steps::run(prettier.arg(root().join("tests/browser")))
     })
+}
+
+fn made(workspace: &ConsoleWorkspace) -> Result<(), NoConsole> {
+    workspace.bundle()?;
+    Ok(workspace.note_attempt()?)
 }
 
 fn npm() -> Command {

@@ -46,7 +46,6 @@ pub(crate) fn ci() -> Result<(), Stop> {
         steps::run(command.env("RUSTDOCFLAGS", "-D warnings"))
     })?;
     supply::check()?;
-    console::check()?;
     test()
 }
 
@@ -63,6 +62,7 @@ fn every_test(tally: &mut Tally) -> Result<(), Stop> {
         counted(&["--workspace", "--no-fail-fast"], tally)
     })?;
     fuzz::short()?;
+    console::check()?;
     step("interop tests", || counted(&["--test", "interop"], tally))?;
     step("browser tests", || counted(&["--test", "browser"], tally))
 }

@@ -49,7 +49,7 @@ export function IntegrationsPage() {
   );
 }
 
-function Destinations({ kind }: { kind: KindName }) {
+export function Destinations({ kind }: { kind: KindName }) {
   return (
     <Loaded what={kinds[kind].title} query={useQuery(destinationsQuery(kind))}>
       {({ items, pageAmount }) =>

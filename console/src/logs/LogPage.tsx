@@ -113,7 +113,7 @@ export function LogList(props: { search: LogSearch }) {
 }
 
 /** Errors of the last seven days, in the days of the viewer's zone. */
-function Statistics() {
+export function Statistics() {
   return (
     <Card title="Errors by day">
       <Loaded what="statistics" query={useQuery(statisticsQuery)}>

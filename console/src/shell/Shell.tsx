@@ -14,6 +14,7 @@ import {
 import { type Theme, chooseTheme, useTheme } from "./theme";
 
 const views = [
+  ["/", "Overview", ["devices:read", "actions:read", "logs:read", "integrations:read"]],
   ["/devices", "Devices", ["devices:read"]],
   ["/requests", "Requests", ["actions:read"]],
   ["/log", "Log", ["logs:read"]],
@@ -39,7 +40,7 @@ export function Shell() {
         </Link>
         <nav aria-label="Views">
           {viewsOf(session).map(([to, label]) => (
-            <Link key={to} to={to} activeOptions={{ includeSearch: false }}>
+            <Link key={to} to={to} activeOptions={{ includeSearch: false, exact: to === "/" }}>
               {label}
             </Link>
           ))}
@@ -56,12 +57,6 @@ export function Shell() {
 function viewsOf(session: Session): readonly (readonly [string, string, ...unknown[]])[] {
   if (session.role === "OPERATOR") return operatorViews;
   return views.filter(([, , scopes]) => scopes.some((scope) => hasScope(session, scope)));
-}
-
-/** Where a session begins: the first view that it may see. */
-export function firstView(session: Session | null): string {
-  if (session === null) return "/";
-  return viewsOf(session)[0]?.[0] ?? "/devices";
 }
 
 const themes: [Theme, string][] = [

@@ -1,0 +1,94 @@
+// How is the fleet, what waits, what failed? Each number leads to what it counts.
+import { type UseQueryResult, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+
+import { Destinations } from "../integrations/IntegrationsPage";
+import { Statistics } from "../logs/LogPage";
+import { statuses } from "../requests/query";
+import { useScope } from "../session/query";
+import { Card, Facts, Page } from "../ui/parts";
+import { Empty } from "../ui/states";
+import { type Count, deviceCountQuery, requestCountQuery } from "./query";
+
+export function OverviewPage() {
+  const maySee = {
+    devices: useScope("devices:read"),
+    requests: useScope("actions:read"),
+    log: useScope("logs:read"),
+    integrations: useScope("integrations:read"),
+  };
+  const seesNothing = !Object.values(maySee).some(Boolean);
+  return (
+    <Page title="Overview">
+      {seesNothing && (
+        <Empty title="Nothing to see.">Your API client has no scope that reads anything.</Empty>
+      )}
+      <div className="grid">
+        {maySee.devices && <Devices />}
+        {maySee.requests && <Requests />}
+        {maySee.log && <Statistics />}
+        {maySee.integrations && (
+          <Card title="Webhooks">
+            <Destinations kind="webhooks" />
+          </Card>
+        )}
+      </div>
+    </Page>
+  );
+}
+
+function Devices() {
+  const all = useQuery(deviceCountQuery(undefined));
+  const registered = useQuery(deviceCountQuery(true));
+  const others = useQuery(deviceCountQuery(false));
+  return (
+    <Card title="Devices">
+      <Facts
+        of={[
+          [
+            "All",
+            <Link key="" to="/devices">
+              <CountText of={all} />
+            </Link>,
+          ],
+          [
+            "Registered",
+            <Link key="" to="/devices" search={{ registered: true }}>
+              <CountText of={registered} />
+            </Link>,
+          ],
+          [
+            "Not registered",
+            <Link key="" to="/devices" search={{ registered: false }}>
+              <CountText of={others} />
+            </Link>,
+          ],
+        ]}
+      />
+    </Card>
+  );
+}
+
+function Requests() {
+  return (
+    <Card title="Requests of the last 7 days">
+      <Facts
+        of={statuses.map(([status, label]) => [
+          label,
+          <Link key={status} to="/requests" search={{ status }}>
+            <RequestCount status={status} />
+          </Link>,
+        ])}
+      />
+    </Card>
+  );
+}
+
+function RequestCount(props: { status: (typeof statuses)[number][0] }) {
+  return <CountText of={useQuery(requestCountQuery(props.status))} />;
+}
+
+function CountText({ of: { data, error } }: { of: UseQueryResult<Count> }) {
+  if (data === undefined) return error === null ? "…" : "not known";
+  return data.isExact ? `${data.number}` : `more than ${data.number}`;
+}

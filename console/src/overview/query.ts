@@ -1,0 +1,37 @@
+// How many are there of each? Counts that the service keeps, so that none reads a fleet.
+import { queryOptions } from "@tanstack/react-query";
+
+import { api, bodyOf } from "../api/client";
+import type { Status } from "../requests/query";
+
+/** The shortest page: only its count is of interest. */
+const pageSize = 1;
+
+/** A count, and whether there may be more. */
+export interface Count {
+  number: number;
+  isExact: boolean;
+}
+
+export const deviceCountQuery = (registered: boolean | undefined) =>
+  queryOptions({
+    queryKey: ["overview", "devices", registered],
+    queryFn: async (): Promise<Count> => {
+      const query = { pageSize, ...(registered === undefined ? {} : { registered }) };
+      const page = await bodyOf(api.GET("/management-api/v1/devices", { params: { query } }));
+      return { number: page.total, isExact: page.totalIsExact };
+    },
+    refetchInterval: 10_000,
+  });
+
+export const requestCountQuery = (status: Status) =>
+  queryOptions({
+    queryKey: ["overview", "requests", status],
+    queryFn: async (): Promise<Count> => {
+      const path = "/management-api/v1/integrate/devices/actions/requests";
+      const page = await bodyOf(api.GET(path, { params: { query: { pageSize, status } } }));
+      // A list without items has one page, too.
+      return { number: page.items.length === 0 ? 0 : page.pageAmount, isExact: true };
+    },
+    refetchInterval: 5_000,
+  });
