@@ -44,9 +44,10 @@ async function look(page, path, colorScheme) {
   await expectAccessible(page, `${path} ${colorScheme}`);
   for (const [name, size] of Object.entries(sizes)) {
     await page.setViewportSize(size);
-    const surplus = await page.evaluate(
-      () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-    );
+    const surplus = await page.evaluate(() => {
+      const boxes = [document.documentElement, ...document.querySelectorAll(".card")];
+      return Math.max(...boxes.map((box) => box.scrollWidth - box.clientWidth));
+    });
     ok(surplus <= 0, `${path} is ${surplus} pixels too wide for a ${name}`);
     if (pictures !== undefined) {
       await mkdir(pictures, { recursive: true });
