@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use engine::credentials::DeviceCredentials;
 use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid};
 use engine::moment::Timestamp;
-use engine::profile::Profile;
+use engine::profile::{Profile, SecurityRequirement};
 use engine::tags::Tags;
 
 /// The first address of the fleet: all of 127.0.0.0/8 is local, so a device can send from any.
@@ -36,6 +36,7 @@ pub(crate) fn profile(number: u32) -> Profile {
         endpoint: Endpoint::parse(&name).expect("letters, digits and colons are an id"),
         name: None,
         credentials: DeviceCredentials::default(),
+        security: SecurityRequirement::Any,
         created_at: Timestamp::from_ms(1_795_219_200_000),
         tags: Tags::default(),
     }

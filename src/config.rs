@@ -19,6 +19,7 @@ use actors::web::ConnectionLimits;
 use engine::BlockSize;
 use engine::arbiter::ArbiterLimits;
 use engine::arbiter::admission::RateLimits;
+use engine::associations::AssociationLimits;
 use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::forwarding::DeliveryRules;
 use engine::directory::sms::SmsRules;
@@ -45,8 +46,6 @@ pub struct SettingRow {
     pub default: &'static str,
     /// The type of its value.
     pub kind: SettingKind,
-    /// Whether this build uses it.
-    pub force: SettingEffect,
 }
 
 /// The type of a setting's value.
@@ -64,15 +63,6 @@ pub enum SettingKind {
     List,
 }
 
-/// Whether this build uses a setting.
-#[derive(Clone, Copy, Debug)]
-pub enum SettingEffect {
-    /// It is used.
-    InForce,
-    /// It is parsed, but the feature does not exist in this build.
-    NotUsedYet(fn(&str) -> Result<(), String>),
-}
-
 impl SettingRow {
     /// The environment variable of the setting.
     pub fn variable(&self) -> String {
@@ -82,22 +72,6 @@ impl SettingRow {
     /// The flag of the setting, without the leading dashes.
     pub fn flag(&self) -> String {
         self.name.replace('_', "-")
-    }
-
-    const fn later(
-        name: &'static str,
-        default: &'static str,
-        kind: SettingKind,
-        about: &'static str,
-        check: fn(&str) -> Result<(), String>,
-    ) -> Self {
-        Self {
-            name,
-            about,
-            default,
-            kind,
-            force: SettingEffect::NotUsedYet(check),
-        }
     }
 }
 
@@ -112,13 +86,12 @@ macro_rules! settings {
             $( $(#[doc = $about])+ pub $name: $type, )+
         }
 
-        const IN_FORCE: &[SettingRow] = &[$(
+        const ROWS: &[SettingRow] = &[$(
             SettingRow {
                 name: stringify!($name),
                 about: concat!($($about),+),
                 default: $default,
                 kind: SettingKind::$kind,
-                force: SettingEffect::InForce,
             },
         )+];
 
@@ -139,6 +112,18 @@ settings! {
     operator_http: Option<SocketAddr> = "", Text, parse::optional(parse::address);
     /// UDP address and port for CoAP and LwM2M devices.
     coap: SocketAddr = "[::]:5683", Text, parse::address;
+    /// UDP address and port for CoAP and LwM2M devices over DTLS.
+    coaps: SocketAddr = "[::]:5684", Text, parse::address;
+    /// Maximum number of DTLS sessions; beyond it the one that was silent longest ends.
+    dtls_sessions_max: usize = "1000000", Number, parse::number(1..=16_000_000);
+    /// Maximum number of DTLS handshakes in progress that have passed the cookie; beyond it the
+    /// oldest ends.
+    dtls_handshakes_max: usize = "2000", Number, parse::number(1..=1_000_000);
+    /// Time after which a silent DTLS session ends, in seconds; its device may resume it.
+    dtls_idle_s: u32 = "604800", Number, parse::number(60..=31_536_000);
+    /// Time until a flight of a DTLS handshake is sent again for the first time, in milliseconds;
+    /// narrow-band networks need up to 9 s (RFC 7925 section 11).
+    dtls_retransmit_ms: u32 = "2000", Number, parse::number(100..=60_000);
     /// UDP address and port for devices that send plain UDP datagrams.
     udp: SocketAddr = "[::]:4445", Text, parse::address;
     /// Number of threads that serve devices, each with its own CoAP socket; 0 means one per core.
@@ -341,14 +326,6 @@ settings! {
     log_format: LogFormat = "text", Text, LogFormat::parse;
 }
 
-const NOT_YET: &[SettingRow] = &[SettingRow::later(
-    "coaps",
-    "[::]:5684",
-    SettingKind::Text,
-    "UDP address and port for CoAP over DTLS.",
-    |text| parse::address(text).map(drop),
-)];
-
 /// Which store is used.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StoreChoice {
@@ -358,7 +335,7 @@ pub enum StoreChoice {
 
 /// Every setting, in display order.
 pub fn rows() -> impl Iterator<Item = &'static SettingRow> {
-    IN_FORCE.iter().chain(NOT_YET)
+    ROWS.iter()
 }
 
 /// Reads the layers of this process: its environment, and the file if one is given.
@@ -400,11 +377,6 @@ impl Config {
     fn of(layers: &Layers) -> Result<Self, ConfigFaults> {
         let mut reading = layers.reading();
         let config = Self::read(&mut reading);
-        for row in NOT_YET {
-            if let SettingEffect::NotUsedYet(check) = row.force {
-                reading.value(row.name, check);
-            }
-        }
         if let Some(config) = &config {
             config.check_together(&mut reading);
         }
@@ -449,6 +421,16 @@ impl Config {
                 customer: self.datagram_rate_customer,
             },
             ..ArbiterLimits::default()
+        }
+    }
+
+    /// How many DTLS sessions all arbiters have, and for how long.
+    pub fn association_limits(&self) -> AssociationLimits {
+        AssociationLimits {
+            sessions_max: self.dtls_sessions_max,
+            handshakes_max: self.dtls_handshakes_max,
+            idle_timeout_ms: u64::from(self.dtls_idle_s) * 1_000,
+            retransmit_ms: u64::from(self.dtls_retransmit_ms),
         }
     }
 

@@ -138,9 +138,6 @@ fn check(config: &Config, _: &Layers) -> Outcome {
 
 fn start_log(config: &Config, layers: &Layers) -> Result<(), Box<dyn Error>> {
     telemetry::start(&config.log, config.log_format)?;
-    for place in layers.unheeded() {
-        tracing::warn!(setting = place, "setting has no effect in this build");
-    }
     for stranger in layers.strangers() {
         tracing::warn!(variable = stranger, "unknown setting in the environment");
     }

@@ -28,6 +28,7 @@ use actors::sms::SmsValidity;
 use actors::sms::network::SmsNetwork;
 use actors::socket::{self, Open};
 use actors::web::{self, Drain, Listening, Web};
+use engine::associations::AssociationSecrets;
 use engine::rules::{EndpointTrust, Rules, TransmissionRules};
 use store::sealed::{KeyError, MasterKey};
 use store::{Commit, OpenError, Options, Pressure, SledStore, Store, Unavailable};
@@ -88,6 +89,9 @@ pub enum StartError {
     /// SMS could not be sent and received.
     #[error(transparent)]
     Link(#[from] LinkError),
+    /// The system gives no entropy.
+    #[error("the system gives no entropy: {0}")]
+    Entropy(io::Error),
     /// The certificate or its key is invalid.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -111,6 +115,8 @@ pub struct Service {
     pub operator_http: Option<SocketAddr>,
     /// The address for CoAP devices.
     pub coap: SocketAddr,
+    /// The address for CoAP devices over DTLS.
+    pub coaps: SocketAddr,
     /// The address for devices that send bare datagrams.
     pub udp: SocketAddr,
     /// The file with the operator's token, unless the configuration gives it.
@@ -171,6 +177,9 @@ impl Service {
             policies: PolicyCache::of(&Arc::new(rules(config, listeners.heard_at()?)), &chosen),
             epoch,
             limits: config.arbiter_limits(),
+            association_limits: config.association_limits(),
+            secrets: association_secrets(&master_key)?,
+            master_key: Arc::clone(&master_key),
         };
         let arbiters = Arbiters::start(parts, listeners.sockets, &logging);
         let destinations = chosen.into_iter().flat_map(|it| it.destinations);
@@ -226,6 +235,7 @@ impl Service {
             http,
             operator_http,
             coap: listeners.coap,
+            coaps: listeners.coaps,
             udp: listeners.udp,
             operator_token_path,
             state,
@@ -244,6 +254,7 @@ impl Service {
             println!("listening operator-http={address}");
         }
         println!("listening coap={}", self.coap);
+        println!("listening coaps={}", self.coaps);
         println!("listening udp={}", self.udp);
         if let Some(path) = &self.operator_token_path {
             println!("operator token in {}", path.display());
@@ -374,6 +385,7 @@ struct Listeners {
     /// That of the operator API, if it has an address of its own.
     operator: Option<WebListener>,
     coap: SocketAddr,
+    coaps: SocketAddr,
     udp: SocketAddr,
     /// One per arbiter.
     sockets: Vec<Open>,
@@ -383,8 +395,10 @@ impl Listeners {
     fn open(config: &Config) -> Result<Self, StartError> {
         let arbiters = config.arbiters();
         let coap = SharedListener::open("CoAP", config.coap, arbiters)?;
+        let coaps = SharedListener::open("CoAP over DTLS", config.coaps, arbiters)?;
         let udp = SharedListener::open("UDP", config.udp, arbiters)?;
-        let both = coap.sockets.into_iter().zip(udp.sockets);
+        let all = coap.sockets.into_iter().zip(coaps.sockets).zip(udp.sockets);
+        let open = |((coap, coaps), udp)| Open { coap, coaps, udp };
         let served = match config.operator_http {
             None => ServedRoutes::All,
             Some(_) => ServedRoutes::WithoutOperator,
@@ -406,8 +420,9 @@ impl Listeners {
             certificate,
             operator: operator.transpose()?,
             coap: coap.address,
+            coaps: coaps.address,
             udp: udp.address,
-            sockets: both.map(|(coap, udp)| Open { coap, udp }).collect(),
+            sockets: all.map(open).collect(),
         })
     }
 
@@ -415,7 +430,11 @@ impl Listeners {
     fn heard_at(&self) -> Result<Vec<SocketAddr>, StartError> {
         let web = [Some(&self.http), self.operator.as_ref()];
         let web = web.into_iter().flatten().map(|web| (web.what, web.address));
-        let listeners = [("CoAP", self.coap), ("UDP", self.udp)];
+        let listeners = [
+            ("CoAP", self.coap),
+            ("CoAP over DTLS", self.coaps),
+            ("UDP", self.udp),
+        ];
         let mut heard_at = Vec::new();
         for (what, bound) in listeners.into_iter().chain(web) {
             heard_at.extend(socket::heard_at(bound).map_err(refused(what, bound))?);
@@ -530,6 +549,17 @@ fn master_key(config: &Config) -> Result<MasterKey, StartError> {
         None => MasterKey::load_or_make(&config.data_dir),
     };
     Ok(key?)
+}
+
+/// The secrets of DTLS. Cookies live for seconds; tickets are to survive the process, whatever ends
+/// it.
+fn association_secrets(master_key: &MasterKey) -> Result<AssociationSecrets, StartError> {
+    let mut cookies = [0; 32];
+    getrandom::fill(&mut cookies).map_err(|error| StartError::Entropy(io::Error::other(error)))?;
+    Ok(AssociationSecrets {
+        cookies,
+        tickets: master_key.derive(b"signalbox DTLS session tickets"),
+    })
 }
 
 pub(crate) fn retention_periods(config: &Config) -> RetentionPeriods {

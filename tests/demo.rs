@@ -299,7 +299,7 @@ fn start(temporary: &Path, arguments: &[&str]) -> Program {
     let mut command = signalbox();
     command.arg("demo").env("TMPDIR", temporary);
     let is_given = |flag: &&str| arguments.contains(flag);
-    for flag in ["--http", "--coap", "--udp"]
+    for flag in ["--http", "--coap", "--coaps", "--udp"]
         .into_iter()
         .filter(|flag| !is_given(flag))
     {

@@ -27,6 +27,7 @@ impl Arbiters {
     /// Starts an arbiter for each pair of sockets; from then on devices are served and restored.
     pub fn start(mut parts: ArbiterParts, sockets: Vec<Open>, logging: &Addr<Logging>) -> Self {
         parts.limits = parts.limits.shared_among(sockets.len());
+        parts.association_limits = parts.association_limits.shared_among(sockets.len());
         let shard_map = ShardMap::among(sockets.len());
         let arbiters: Vec<Arbiter> = sockets.iter().map(|_| Arbiter::new()).collect();
         let startup_barrier = Arc::new(StartupBarrier::of(sockets.len()));

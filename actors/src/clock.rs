@@ -102,18 +102,28 @@ thread_local! {
         RefCell::new(EntropyPool { bytes: Box::new([0; POOL_BYTES]), used: POOL_BYTES });
 }
 
-/// Sixteen bytes of the system's entropy, each used once.
+/// Sixteen bytes of the system's entropy.
 fn draw() -> u128 {
+    let mut drawn = [0; DRAW_BYTES];
+    fill(&mut drawn);
+    u128::from_be_bytes(drawn)
+}
+
+/// Fills a buffer with the system's entropy. What was drawn from the pool is overwritten there: it
+/// may become a key.
+pub(crate) fn fill(buffer: &mut [u8]) {
     POOL.with_borrow_mut(|pool| {
-        if pool.used >= POOL_BYTES {
-            getrandom::fill(pool.bytes.as_mut_slice()).expect("the system has entropy to give");
-            pool.used = 0;
+        for part in buffer.chunks_mut(POOL_BYTES) {
+            if pool.used + part.len() > POOL_BYTES {
+                getrandom::fill(pool.bytes.as_mut_slice()).expect("the system has entropy to give");
+                pool.used = 0;
+            }
+            let drawn = &mut pool.bytes[pool.used..pool.used + part.len()];
+            part.copy_from_slice(drawn);
+            drawn.fill(0);
+            pool.used += part.len();
         }
-        let mut drawn = [0; DRAW_BYTES];
-        drawn.copy_from_slice(&pool.bytes[pool.used..pool.used + DRAW_BYTES]);
-        pool.used += DRAW_BYTES;
-        u128::from_be_bytes(drawn)
-    })
+    });
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use actix::Addr;
 use engine::action::NewAction;
 use engine::arbiter::input::{DeviceCommand, DeviceReply, PendingCommand};
+use engine::associations::AssociationSnapshot;
 use engine::device::queue::{Accepted, CancelRefusal, Cancelled};
 use engine::device::refusal::SubmitRefusal;
 use engine::device::snapshot::Snapshot;
@@ -23,7 +24,7 @@ use tracing::{Span, error};
 use crate::meters::pending::{PendingQuestion, questions_for};
 use crate::policy::{PolicyChanged, policy_of};
 use crate::registry::context::ArbiterParts;
-use crate::registry::{AskDevice, ListStrangers, Registry};
+use crate::registry::{AskDevice, DescribeAssociation, EndSession, ListStrangers, Registry};
 use crate::reply::ReplyTo;
 
 /// How often a busy device is sent its changed profile: the change is durable and has to reach the
@@ -122,6 +123,32 @@ impl Devices {
             return Err(unexpected(&answer));
         };
         Ok(*snapshot)
+    }
+
+    /// The DTLS session of a device: of several arbiters, the one that began last.
+    pub async fn association(
+        &self,
+        device: DeviceKey,
+    ) -> Result<Option<AssociationSnapshot>, Unserved> {
+        let mut latest: Option<AssociationSnapshot> = None;
+        for registry in &*self.registries {
+            let found = registry.send(DescribeAssociation(device)).await;
+            let found = found.map_err(|_| Unserved::Failed)?;
+            latest = [latest, found]
+                .into_iter()
+                .flatten()
+                .max_by_key(|it| it.established_at);
+        }
+        Ok(latest)
+    }
+
+    /// Ends the DTLS sessions of a device whose keys are no longer valid.
+    pub async fn end_sessions(&self, device: DeviceKey) -> Result<(), Unserved> {
+        for registry in &*self.registries {
+            let ended = registry.send(EndSession(device)).await;
+            ended.map_err(|_| Unserved::Failed)?;
+        }
+        Ok(())
     }
 
     /// Has a device adopt its changed profile, once that is durable.

@@ -10,6 +10,7 @@ pub(crate) mod words;
 
 use std::time::Duration;
 
+use engine::associations::AssociationCounts;
 use engine::dispatch::datagram_form::DatagramForm;
 use engine::dispatch::shard_map::ArbiterId;
 use engine::dispatch::{DropReason, RateScope};
@@ -33,6 +34,8 @@ pub(crate) struct ArbiterReading<'a> {
     pub(crate) dropped: &'a DropTally,
     /// Lookups of devices in the store that are in progress.
     pub(crate) lookups: usize,
+    /// What the DTLS sessions of the arbiter went through.
+    pub(crate) associations: AssociationCounts,
 }
 
 /// The metrics of an arbiter.
@@ -59,6 +62,10 @@ pub(crate) struct ArbiterMeters {
     observations_lost: Count,
     created: Family<{ words::ASKED.len() }>,
     concluded: Family<{ words::FINISHED }>,
+    handshakes: Family<{ words::HANDSHAKE_OUTCOMES.len() }>,
+    records_dropped: Family<{ words::RECORD_DROPS.len() }>,
+    cookies: Count,
+    address_changes: Count,
     restored: Counter,
     restore_progress: Gauge,
     levels: Levels,
@@ -73,6 +80,8 @@ struct Levels {
     in_progress: Gauge,
     exchanges: Gauge,
     lookups: Gauge,
+    sessions: Gauge,
+    handshakes: Gauge,
 }
 
 impl ArbiterMeters {
@@ -108,6 +117,20 @@ impl ArbiterMeters {
             sends: Family::new(words::SENDS, here, "outcome", words::NOTIFICATION_OUTCOMES),
             data: Family::of(words::data(here)),
             observations_lost: count(words::OBSERVATIONS_LOST),
+            handshakes: Family::new(
+                words::HANDSHAKES,
+                here,
+                "outcome",
+                words::HANDSHAKE_OUTCOMES,
+            ),
+            records_dropped: Family::new(
+                words::RECORDS_DROPPED,
+                here,
+                "reason",
+                words::RECORD_DROPS,
+            ),
+            cookies: count(words::COOKIES),
+            address_changes: count(words::ADDRESS_CHANGES),
             created: Family::of(words::created(here)),
             concluded: Family::of(words::concluded(here)),
             restored: total(words::RESTORED),
@@ -149,6 +172,7 @@ impl ArbiterMeters {
         self.received.publish();
         self.sent.publish();
         self.publish_dropped(reading.dropped);
+        self.publish_associations(&reading.associations);
         self.uplinks.publish();
         self.begun.publish();
         self.ended.publish();
@@ -163,6 +187,8 @@ impl ArbiterMeters {
             &self.repeated,
             &self.acknowledged,
             &self.observations_lost,
+            &self.cookies,
+            &self.address_changes,
         ];
         counts.into_iter().for_each(Count::publish);
         let totals = self.census.totals(reading.now);
@@ -174,6 +200,27 @@ impl ArbiterMeters {
     pub(crate) fn publish_progress(&self, restored: u64, part: f64) {
         self.restored.absolute(restored);
         self.restore_progress.set(part);
+    }
+
+    fn publish_associations(&self, counts: &AssociationCounts) {
+        for (place, count) in counts.handshakes.into_iter().enumerate() {
+            self.handshakes.reach(place, count);
+        }
+        let known = [
+            counts.malformed,
+            counts.not_authentic,
+            counts.unknown_connection_ids,
+        ];
+        let other = counts.dropped.saturating_sub(known[1] + known[2]);
+        for (place, count) in known.into_iter().chain([other]).enumerate() {
+            self.records_dropped.reach(place, count);
+        }
+        self.handshakes.publish();
+        self.records_dropped.publish();
+        self.cookies.reach(counts.cookies_sent);
+        self.address_changes.reach(counts.address_changes);
+        self.levels.sessions.set(counts.sessions as f64);
+        self.levels.handshakes.set(counts.handshakes_open as f64);
     }
 
     fn publish_dropped(&self, tally: &DropTally) {
@@ -203,6 +250,8 @@ impl Levels {
             in_progress: actions("in_progress"),
             exchanges: level(words::IN_FLIGHT),
             lookups: level(words::LOOKUPS),
+            sessions: level(words::SESSIONS),
+            handshakes: level(words::HANDSHAKES_OPEN),
         }
     }
 

@@ -6,7 +6,8 @@ pub mod context;
 mod device;
 mod peer_arbiters;
 
-use std::future::ready;
+use std::cell::RefMut;
+use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,15 +21,21 @@ use engine::arbiter::input::{
     ActorExit, Conditions, DeviceInput, PendingCommand, Received, StartupPage, StoreUnavailable,
 };
 use engine::arbiter::{Arbiter, ArbiterEffects};
-use engine::change::UniqueName;
+use engine::associations::{
+    AssociationEffect, AssociationSnapshot, Associations, ClaimId, ClaimedIdentity,
+    KnownCredentials, OpenPsk, SecureMoment,
+};
+use engine::change::{Batch, UniqueName};
+use engine::credentials::Psk;
 use engine::device::Device;
 use engine::device::record::RestoredDevice;
 use engine::dispatch::datagram_form::DatagramForm;
-use engine::dispatch::{Classified, DevicesAtAddress, DropReason};
+use engine::dispatch::{Classified, DropReason};
 use engine::ids::DeviceKey;
 use engine::limits::INPUTS_MAX;
 use engine::moment::Timestamp;
-use engine::peer::{Peer, PeerIdentity, Transport};
+use engine::peer::{Peer, Transport};
+use engine::profile::Profile;
 use engine::strangers::{Stranger, StrangerReport};
 use engine::supervision::{ActorFailure, Generation, Verdict};
 use store::{Pressure, ReadAnswer, RestoredPage, Unavailable};
@@ -70,7 +77,6 @@ type Found<T> = Result<T, StoreUnavailable>;
 /// The registry of an arbiter.
 pub struct Registry {
     context: Rc<ArbiterContext>,
-    peer_arbiters: PeerArbiters,
     logging: Addr<Logging>,
     dropped: DropTally,
     /// How many datagrams were received and decoded.
@@ -78,6 +84,7 @@ pub struct Registry {
     /// The batch in progress; kept for its memory, like the effects of a turn.
     batch: Vec<Received>,
     out: Out,
+    secured: Vec<AssociationEffect>,
     /// The streams of its sockets, which a stop cancels.
     readable: Vec<actix::SpawnHandle>,
     /// When the progress of the start was last logged.
@@ -100,12 +107,12 @@ impl Registry {
             let sockets = sockets.expect("the arbiter's runtime takes open sockets");
             Self {
                 context: ArbiterContext::new(parts, place, (sockets, meters), ctx.address()),
-                peer_arbiters: PeerArbiters::default(),
                 logging,
                 dropped: DropTally::default(),
                 received: 0,
                 batch: Vec::new(),
                 out: Out::new(),
+                secured: Vec::new(),
                 readable: Vec::new(),
                 published_at: Timestamp::default(),
             }
@@ -133,17 +140,143 @@ impl Registry {
             trace!(%peer, number, length = bytes.len(), "datagram");
             let received = Received::decode(number, peer, bytes);
             let form = match transport {
-                Transport::Coap => DatagramForm::received(bytes, &received.classified),
                 Transport::Udp => DatagramForm::BARE,
+                Transport::Coap | Transport::Coaps => {
+                    DatagramForm::received(bytes, &received.classified)
+                }
             };
             context.meters.received.one(form);
             batch.push(received);
         });
         drop(arbiter);
+        self.note_taken(taken);
+        self.handle_batch(batch, ctx);
+    }
+
+    /// Takes a batch of records from a socket.
+    fn receive_records(&mut self, ctx: &mut Context<Self>) {
+        let mut effects = std::mem::take(&mut self.secured);
+        let Self {
+            context, dropped, ..
+        } = self;
+        let (now, mut arbiter) = (context.clock.now(), context.arbiter.borrow_mut());
+        let mut associations = context.associations.borrow_mut();
+        let taken = context.sockets.coaps.receive(|peer, bytes| {
+            context.meters.received.one(DatagramForm::DTLS);
+            if let Err(reason) = arbiter.admit(now, peer) {
+                return dropped.note(reason);
+            }
+            context.at_secure_moment(|m| {
+                associations.handle_datagram(m, peer, bytes, &mut effects);
+            });
+        });
+        drop((arbiter, associations));
+        self.note_taken(taken);
+        self.perform_secured(effects, ctx);
+    }
+
+    /// Gives the associations an input and performs what they decide.
+    fn decide_secured(
+        &mut self,
+        ctx: &mut Context<Self>,
+        input: impl FnOnce(&mut Associations, &mut SecureMoment<'_>, &mut Vec<AssociationEffect>),
+    ) {
+        let mut effects = std::mem::take(&mut self.secured);
+        {
+            let mut associations = self.context.associations.borrow_mut();
+            let context = &self.context;
+            context.at_secure_moment(|m| input(&mut associations, m, &mut effects));
+        }
+        self.perform_secured(effects, ctx);
+    }
+
+    /// Performs what the associations decided; what devices have sent is handled as a batch.
+    fn perform_secured(&mut self, mut effects: Vec<AssociationEffect>, ctx: &mut Context<Self>) {
+        let mut batch = std::mem::take(&mut self.batch);
+        for effect in effects.drain(..) {
+            match effect {
+                AssociationEffect::Send(to, record) => self.context.send(to, record),
+                AssociationEffect::Forward(to, peer, record) => {
+                    self.context.meters.forwarded.one();
+                    let mut others = self.context.peer_arbiters.borrow_mut();
+                    others.forward_record(to, peer, record);
+                }
+                AssociationEffect::LookUp(claim, identity) => {
+                    self.look_up_credentials(claim, identity, ctx);
+                }
+                AssociationEffect::Receive(device, peer, content) => {
+                    let number = self.next_number();
+                    trace!(%peer, number, length = content.len(), "message over DTLS");
+                    batch.push(Received::decode_secured(number, device, peer, &content));
+                }
+                AssociationEffect::Commit(batch) => self.commit_key_use(*batch, ctx),
+                AssociationEffect::Refuse(device, peer, fault) => {
+                    debug!(%device, %peer, ?fault, "a DTLS handshake was refused");
+                    let number = self.next_number();
+                    batch.push(Received::refused_handshake(number, device, peer, fault));
+                }
+            }
+        }
+        self.secured = effects;
+        self.handle_batch(batch, ctx);
+    }
+
+    fn commit_key_use(&self, batch: Batch, ctx: &mut Context<Self>) {
+        let receipt = self.context.commits.commit(batch).into_actor(self);
+        ctx.spawn(receipt.map(|receipt, _, _| {
+            if let Err(error) = receipt {
+                debug!(%error, "the use of a new key was not saved");
+            }
+        }));
+    }
+
+    fn next_number(&mut self) -> u64 {
+        self.received += 1;
+        self.context.arbiter_id.datagram_number(self.received)
+    }
+
+    /// Looks up which device has an identity, and opens its keys.
+    fn look_up_credentials(
+        &self,
+        claim: ClaimId,
+        identity: ClaimedIdentity,
+        ctx: &mut Context<Self>,
+    ) {
+        let found = self.context.store.profile_by_name(identity.name());
+        ctx.spawn(found.into_actor(self).map(move |found, registry, ctx| {
+            let found = found.map_err(|Unavailable| StoreUnavailable);
+            let found = found.map(|it| it.map(|profile| registry.open_keys(profile, &identity)));
+            registry.decide_secured(ctx, |associations, m, out| {
+                associations.handle_credentials(m, claim, found, out);
+            });
+            registry.end_turn();
+        }));
+    }
+
+    fn open_keys(&self, profile: Profile, identity: &ClaimedIdentity) -> KnownCredentials {
+        let key = profile.key();
+        let open = |psk: &Psk| {
+            let opened = self.context.master_key.open(&psk.key, key.as_bytes());
+            opened.inspect_err(|error| warn!(device = %key, %error, "a pre-shared key is unusable"))
+        };
+        let psks = identity.psks_of(&profile).into_iter();
+        let psks = psks.filter_map(|psk| Some(OpenPsk::new(psk, open(psk).ok()?)));
+        let psks = psks.collect();
+        KnownCredentials {
+            profile: Box::new(profile),
+            psks,
+        }
+    }
+
+    fn note_taken(&self, taken: io::Result<()>) {
         if let Err(error) = taken {
             // An ICMP error of an earlier send is reported here; it concerns one peer.
             debug!(%error, "the socket reported an error");
         }
+    }
+
+    /// Looks for the devices of a batch, then handles each message.
+    fn handle_batch(&mut self, mut batch: Vec<Received>, ctx: &mut Context<Self>) {
         self.prefetch(&batch);
         let at = self.conditions();
         for received in batch.drain(..) {
@@ -163,9 +296,10 @@ impl Registry {
                 .iter()
                 .filter_map(|received| match &received.classified {
                     Classified::ToLocation(location, _) => arbiter.handle_at(location.device),
+                    Classified::ToDevice(key, _) => arbiter.handle_of(*key),
                     Classified::ToEndpoint(..)
                     | Classified::ToPeer(_)
-                    | Classified::ToIdentity(_)
+                    | Classified::ToAddress(_)
                     | Classified::Answered { .. }
                     | Classified::Ignored(_) => None,
                 })
@@ -219,11 +353,12 @@ impl Registry {
             ArbiterEffect::Deliver(key, input) => self.deliver(key, input, now, out),
             ArbiterEffect::Forward(to, forwarded) => {
                 self.context.meters.forwarded.one();
-                self.peer_arbiters.forward(to, forwarded);
+                self.others().forward(to, forwarded);
             }
-            ArbiterEffect::SendRouteHint(hint) => self.peer_arbiters.send_hint(hint),
-            ArbiterEffect::TellOfStranger(to, peer) => self.peer_arbiters.send_stranger(to, peer),
+            ArbiterEffect::SendRouteHint(hint) => self.others().send_hint(hint),
+            ArbiterEffect::TellOfStranger(to, peer) => self.others().send_stranger(to, peer),
             ArbiterEffect::Send(to, datagram) => self.context.send(to, datagram),
+            ArbiterEffect::SendSecured(device, message) => self.context.seal(device, &message),
             ArbiterEffect::Drop(number, reason) => {
                 trace!(number, ?reason, "a datagram was dropped");
                 self.dropped.note(reason);
@@ -296,14 +431,10 @@ impl Registry {
                     arbiter.handle_found(at, id, found, out);
                 });
             }
-            StoreLookup::Identity(identity) => {
-                let behind = match identity {
-                    PeerIdentity::Address(address) => store.devices_at_address(address),
-                    // No record layer here creates associations.
-                    PeerIdentity::Association(_) => Box::pin(ready(Ok(DevicesAtAddress::Nobody))),
-                };
+            StoreLookup::Address(address) => {
+                let behind = store.devices_at_address(address);
                 self.ask_store(behind, ctx, move |arbiter, at, behind, out| {
-                    arbiter.handle_identity(at, identity, behind, out);
+                    arbiter.handle_address(at, address, behind, out);
                 });
             }
             StoreLookup::Device(key) => {
@@ -351,12 +482,17 @@ impl Registry {
 
     /// Ends a turn: flushes the batches for other arbiters, and sets the alarm.
     fn end_turn(&mut self) {
-        if let Some(next) = self.context.arbiter.borrow().next_timeout() {
+        if let Some(next) = self.context.next_timeout() {
             self.context.alarm_waker.note(next);
         }
-        for _ in 0..self.peer_arbiters.flush() {
+        let lost = self.others().flush();
+        for _ in 0..lost {
             self.dropped.note(DropReason::ArbiterBusy);
         }
+    }
+
+    fn others(&self) -> RefMut<'_, PeerArbiters> {
+        self.context.peer_arbiters.borrow_mut()
     }
 
     /// Publishes the metrics.
@@ -365,6 +501,7 @@ impl Registry {
             now: self.context.clock.now(),
             dropped: &self.dropped,
             lookups: self.context.arbiter.borrow().looked_up(),
+            associations: self.context.associations.borrow().counts(),
         });
     }
 
@@ -432,7 +569,7 @@ impl Handler<ConnectArbiters> for Registry {
     type Result = ();
 
     fn handle(&mut self, ConnectArbiters(registries): ConnectArbiters, ctx: &mut Context<Self>) {
-        self.peer_arbiters = PeerArbiters::new(registries);
+        *self.others() = PeerArbiters::new(registries);
         let sockets = self.context.sockets.iter();
         self.readable = sockets.map(|it| ctx.add_stream(it.arrivals())).collect();
         ctx.add_stream(Alarm::new(Rc::clone(&self.context)));
@@ -456,6 +593,14 @@ impl Handler<ForwardBatch> for Registry {
         for peer in post.strangers {
             self.context.arbiter.borrow_mut().note_stranger(now, peer);
         }
+        for (peer, record) in post.records {
+            self.decide_secured(ctx, |associations, m, out| {
+                associations.handle_forwarded(m, peer, &record, out);
+            });
+        }
+        for (device, message) in post.secured {
+            self.context.seal(device, &message);
+        }
         for forwarded in post.datagrams {
             self.decide(ctx, |arbiter, at, out| {
                 arbiter.handle_forwarded(at, forwarded, out);
@@ -467,7 +612,10 @@ impl Handler<ForwardBatch> for Registry {
 
 impl StreamHandler<SocketReadable> for Registry {
     fn handle(&mut self, SocketReadable(transport): SocketReadable, ctx: &mut Context<Self>) {
-        self.receive(transport, ctx);
+        match transport {
+            Transport::Coap | Transport::Udp => self.receive(transport, ctx),
+            Transport::Coaps => self.receive_records(ctx),
+        }
         self.end_turn();
     }
 
@@ -479,6 +627,7 @@ impl StreamHandler<SocketReadable> for Registry {
 impl StreamHandler<AlarmFired> for Registry {
     fn handle(&mut self, _: AlarmFired, ctx: &mut Context<Self>) {
         self.decide(ctx, |arbiter, at, out| arbiter.handle_timeout(at.now, out));
+        self.decide_secured(ctx, Associations::handle_timeout);
         self.end_turn();
     }
 }
@@ -578,6 +727,33 @@ impl Handler<ListStrangers> for Registry {
 
     fn handle(&mut self, _: ListStrangers, _: &mut Context<Self>) -> MessageResult<ListStrangers> {
         MessageResult(self.context.arbiter.borrow().strangers())
+    }
+}
+
+/// Describes the DTLS session that this arbiter has with a device.
+#[derive(Message)]
+#[rtype(result = "Option<AssociationSnapshot>")]
+pub(crate) struct DescribeAssociation(pub(crate) DeviceKey);
+
+impl Handler<DescribeAssociation> for Registry {
+    type Result = MessageResult<DescribeAssociation>;
+
+    fn handle(&mut self, ask: DescribeAssociation, _: &mut Context<Self>) -> Self::Result {
+        MessageResult(self.context.associations.borrow().snapshot(ask.0))
+    }
+}
+
+/// Ends the DTLS session that this arbiter has with a device whose keys have changed.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct EndSession(pub(crate) DeviceKey);
+
+impl Handler<EndSession> for Registry {
+    type Result = ();
+
+    fn handle(&mut self, EndSession(device): EndSession, ctx: &mut Context<Self>) {
+        self.decide_secured(ctx, |associations, m, out| associations.end(m, device, out));
+        self.end_turn();
     }
 }
 

@@ -8,7 +8,6 @@ mod bound_socket;
 mod inbox;
 mod local_addresses;
 mod outbox;
-mod record_layer;
 
 use std::cell::RefCell;
 use std::io;
@@ -32,7 +31,6 @@ pub use addresses::heard_at;
 use bound_socket::BoundSocket;
 use inbox::Inbox;
 use outbox::Outbox;
-use record_layer::RecordLayer;
 
 /// The kernel's receive buffer: about a second of a busy core, so that a short pause loses nothing.
 /// The kernel grants what its own limit allows.
@@ -93,12 +91,11 @@ pub type Open = ByTransport<StdSocket>;
 /// The sockets of an arbiter.
 pub(crate) type Sockets = ByTransport<Socket>;
 
-/// A socket of an arbiter, with its record layer and its outbox.
+/// A socket of an arbiter, with its outbox.
 pub(crate) struct Socket {
     socket: Rc<BoundSocket>,
     inbox: RefCell<Inbox>,
     transport: Transport,
-    layer: RecordLayer,
     outbox: Outbox,
     meters: Rc<ArbiterMeters>,
 }
@@ -120,7 +117,6 @@ impl Socket {
             outbox: Outbox::new(Rc::clone(&socket), Rc::clone(meters)),
             socket,
             transport,
-            layer: RecordLayer::NoSec,
             meters: Rc::clone(meters),
         })
     }
@@ -134,42 +130,36 @@ impl Socket {
         }
     }
 
-    /// Reads the next batch from the kernel and passes on its messages.
+    /// Reads the next batch from the kernel and passes on its datagrams.
     pub(crate) fn receive(&self, mut take: impl FnMut(Peer, &[u8])) -> io::Result<()> {
         let mut inbox = self.inbox.borrow_mut();
         inbox.fill(self.socket.udp())?;
         for (from, sent_to, datagram) in inbox.datagrams() {
             let from = self.socket.peer(from, self.transport, sent_to);
-            self.layer.open(from, datagram, &mut take);
+            take(from, datagram);
         }
         Ok(())
     }
 
-    /// Queues a message until the end of the round; the protocol retransmits it if it is lost.
-    pub(crate) fn send(&self, to: Peer, message: Vec<u8>) {
-        let form = self.form_of(&message);
-        if let Some((to, datagram)) = self.layer.seal(to, message) {
-            self.outbox.put(to, datagram, form);
-        }
+    /// Queues a datagram until the end of the round; the protocol retransmits it if it is lost.
+    pub(crate) fn send(&self, to: Peer, datagram: Vec<u8>) {
+        let form = self.form_of(&datagram);
+        self.outbox.put(to, datagram, form);
     }
 
-    /// Sends a message now, and returns whether the kernel accepted it: it is an attempt whose
+    /// Sends a datagram now, and returns whether the kernel accepted it: it is an attempt whose
     /// outcome is reported.
-    pub(crate) fn send_now(&self, to: Peer, message: Vec<u8>) -> SendOutcome {
-        let form = self.form_of(&message);
-        let sealed = self.layer.seal(to, message);
-        let sent = sealed.map(|(to, datagram)| self.socket.send_now(to, &datagram));
-        match sent {
-            Some(Ok(())) => {
-                self.meters.sent.one(form);
+    pub(crate) fn send_now(&self, to: Peer, datagram: &[u8]) -> SendOutcome {
+        match self.socket.send_now(to, datagram) {
+            Ok(()) => {
+                self.meters.sent.one(self.form_of(datagram));
                 SendOutcome::Sent
             }
-            Some(Err(error)) => {
+            Err(error) => {
                 self.meters.unsent.one();
                 debug!(%error, "a datagram did not leave");
                 SendOutcome::Refused(refusal_of(error))
             }
-            None => SendOutcome::Refused(SendRefusal::NoRoute),
         }
     }
 
@@ -181,6 +171,7 @@ impl Socket {
     fn form_of(&self, message: &[u8]) -> DatagramForm {
         match self.transport {
             Transport::Coap => DatagramForm::of(message),
+            Transport::Coaps => DatagramForm::DTLS,
             Transport::Udp => DatagramForm::BARE,
         }
     }

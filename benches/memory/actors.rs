@@ -13,7 +13,9 @@ use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
 use actors::socket::{self, Open};
 use engine::arbiter::ArbiterLimits;
+use engine::associations::{AssociationLimits, AssociationSecrets};
 use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS};
+use store::sealed::MasterKey;
 
 use crate::made::SyntheticStore;
 use crate::{kept, resident, show};
@@ -45,11 +47,17 @@ pub(crate) async fn run(devices: u32) {
         policies: PolicyCache::of(&Arc::new(kept::rules()), &[]),
         epoch: 1,
         limits: ArbiterLimits::default(),
+        association_limits: AssociationLimits::default(),
+        secrets: AssociationSecrets {
+            cookies: [1; 32],
+            tickets: [2; 32],
+        },
+        master_key: Arc::new(MasterKey::from_bytes(&[3; 32])),
     };
     let open = || socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
-    let (coap, udp) = (open(), open());
+    let (coap, coaps, udp) = (open(), open(), open());
     let before = resident();
-    let arbiters = Arbiters::start(parts, vec![Open { coap, udp }], &logging);
+    let arbiters = Arbiters::start(parts, vec![Open { coap, coaps, udp }], &logging);
     settle(&made).await;
     show("actor, restored", before, devices);
     arbiters.stop().await;

@@ -12,9 +12,11 @@ use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
 use actors::socket::{self, Open};
 use engine::arbiter::ArbiterLimits;
+use engine::associations::{AssociationLimits, AssociationSecrets};
 use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS, Limits};
 use engine::rules::{EndpointTrust, Rules, TransmissionRules};
 use store::Commit;
+use store::sealed::MasterKey;
 
 use crate::shelf::TempStore;
 use crate::thread::Thread;
@@ -56,11 +58,22 @@ impl ApiLessService {
             policies: PolicyCache::of(&Arc::new(rules()), &[]),
             epoch: shelf.epoch,
             limits: ArbiterLimits::default(),
+            association_limits: AssociationLimits::default(),
+            secrets: AssociationSecrets {
+                cookies: [1; 32],
+                tickets: [2; 32],
+            },
+            master_key: Arc::new(MasterKey::from_bytes(&[3; 32])),
         };
         let open = || socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
-        let (plain, udp) = (open(), open());
+        let (plain, coaps, udp) = (open(), open(), open());
         let coap = plain.local_addr().expect("a bound socket has an address");
-        let arbiters = Arbiters::start(parts, vec![Open { coap: plain, udp }], &logging);
+        let open = Open {
+            coap: plain,
+            coaps,
+            udp,
+        };
+        let arbiters = Arbiters::start(parts, vec![open], &logging);
         let thread = arbiters.handles().map(thread_of).next();
         Self {
             coap,

@@ -62,6 +62,21 @@ impl CipherSuite {
         Self::PskAes128Ccm8,
     ];
 
+    /// Its name, as IANA registers it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PskAes128Ccm8 => "TLS_PSK_WITH_AES_128_CCM_8",
+            Self::PskAes128Ccm => "TLS_PSK_WITH_AES_128_CCM",
+            Self::PskAes128Gcm => "TLS_PSK_WITH_AES_128_GCM_SHA256",
+            Self::EcdhePskAes128Ccm8 => "TLS_ECDHE_PSK_WITH_AES_128_CCM_8_SHA256",
+            Self::EcdhePskAes128Ccm => "TLS_ECDHE_PSK_WITH_AES_128_CCM_SHA256",
+            Self::EcdhePskAes128Gcm => "TLS_ECDHE_PSK_WITH_AES_128_GCM_SHA256",
+            Self::EcdheEcdsaAes128Ccm8 => "TLS_ECDHE_ECDSA_WITH_AES_128_CCM_8",
+            Self::EcdheEcdsaAes128Ccm => "TLS_ECDHE_ECDSA_WITH_AES_128_CCM",
+            Self::EcdheEcdsaAes128Gcm => "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+        }
+    }
+
     /// Its number in the registry of IANA.
     pub const fn number(self) -> u16 {
         match self {

@@ -25,6 +25,7 @@ use crate::handshake::client::ClientHandshake;
 use crate::handshake::flight::SizeLimits;
 use crate::handshake::resumption::SessionCache;
 use crate::handshake::transport::Transport;
+use crate::identity::Identity;
 use crate::moment::{Moment, Timestamp};
 use crate::presentation::Reader;
 use crate::record::{ContentType, PLAINTEXT_MAX, Record};
@@ -41,7 +42,7 @@ const AGE_STEPS: u64 = 16;
 /// - inputs, which leave their effects in a buffer: [`Self::handle_datagram`],
 ///   [`Self::handle_timeout`], [`Self::provide_psk`], [`Self::admit`], [`Self::refuse`];
 /// - commands: [`Self::connect`], [`Self::send`], [`Self::close`], [`Self::forget`];
-/// - questions: [`Self::next_timeout`], [`Self::peer`], [`Self::counters`].
+/// - questions: [`Self::next_timeout`], [`Self::peer`], [`Self::identity`], [`Self::counters`].
 #[derive(Debug)]
 pub struct Endpoint {
     pub(crate) config: Arc<Config>,
@@ -274,6 +275,14 @@ impl Endpoint {
     /// Where the peer of an association is.
     pub fn peer(&self, id: AssociationId) -> Option<SocketAddr> {
         self.associations.find(id).map(|it| it.peer)
+    }
+
+    /// Who the peer of an established association is.
+    pub fn identity(&self, id: AssociationId) -> Option<&Identity> {
+        match &self.associations.find(id)?.state {
+            AssociationState::Established(established) => Some(&established.identity),
+            AssociationState::Handshaking(_) => None,
+        }
     }
 
     /// The longest content that [`Self::send`] accepts for an association.

@@ -27,6 +27,7 @@ mod table;
 mod unfinished_bodies;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -44,7 +45,7 @@ use crate::ids::DeviceKey;
 use crate::known_devices::{DeviceMark, KnownDevices};
 use crate::limits::{INPUTS_MAX, LOOKUPS_MAX, STORE_RETRY_MS, UNFINISHED_BYTES_MAX};
 use crate::moment::{Moment, Timestamp};
-use crate::peer::{Peer, PeerIdentity};
+use crate::peer::{AssociationId, Peer, Transport};
 use crate::profile::Profile;
 use crate::strangers::{Stranger, StrangerReport, Strangers};
 use crate::supervision::{ActorFailure, Child, Generation, Supervisor, Unserved, Verdict};
@@ -67,9 +68,9 @@ const WAKES_PER_TURN: usize = 256;
 /// When a device is due and its mailbox is full, the timeout is delivered again after this time.
 const CROWDED_RETRY_MS: i64 = 100;
 
-/// How long data from an identity waits after a look-up of that identity, so that the next look-up
+/// How long data from an address waits after a look-up of that address, so that the next look-up
 /// covers all of it: about as long as a commit takes.
-const IDENTITY_PAUSE_MS: i64 = 4;
+const ADDRESS_PAUSE_MS: i64 = 4;
 
 /// How long after the last page all its devices have announced their peers: an actor does so when
 /// it starts, in the next turn of its arbiter.
@@ -106,7 +107,7 @@ pub struct ArbiterLimits {
     pub inputs_max: usize,
     /// The bytes of all bodies received in part; beyond it the oldest is dropped.
     pub unfinished_bytes_max: usize,
-    /// Data that waits for a look-up of an identity.
+    /// Data that waits for a look-up of an address.
     pub address_queues: address_queues::AddressQueueLimits,
     /// What a sender may send.
     pub rates: RateLimits,
@@ -137,8 +138,8 @@ impl Default for ArbiterLimits {
 /// What an arbiter does after a delay.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Timer {
-    /// Look up again which device has an identity.
-    Identity(PeerIdentity),
+    /// Look up again which device has an address.
+    Address(IpAddr),
     /// Drop the oldest unfinished bodies.
     Unfinished,
     /// Restore a device.
@@ -235,7 +236,7 @@ impl<H, R> Arbiter<H, R> {
         (number, peer): (u64, Peer),
         out: &mut ArbiterEffects<H, R>,
     ) {
-        self.count_stranger(now, Origin { number, peer }, out);
+        self.count_stranger(now, Origin::of_stranger(number, peer), out);
     }
 
     /// Takes from another arbiter that the sender of a datagram that came here is no known device.
@@ -278,16 +279,16 @@ impl<H, R> Arbiter<H, R> {
         }
     }
 
-    /// Takes the result of a look-up by identity: which devices have the identity of a sender of
+    /// Takes the result of a look-up by address: which devices have the address of a sender of
     /// data.
-    pub fn handle_identity(
+    pub fn handle_address(
         &mut self,
         at: &Conditions,
-        identity: PeerIdentity,
+        address: IpAddr,
         found: Result<DevicesAtAddress, StoreUnavailable>,
         out: &mut ArbiterEffects<H, R>,
     ) {
-        let waiting = self.pending_lookups.address_queues.take_asked(identity);
+        let waiting = self.pending_lookups.address_queues.take_asked(address);
         match found {
             Ok(DevicesAtAddress::One(key)) => {
                 for arrival in together(waiting) {
@@ -315,12 +316,12 @@ impl<H, R> Arbiter<H, R> {
             Err(StoreUnavailable) => {
                 for arrival in waiting {
                     let origin = Origin::of(&arrival);
-                    self.dispatch(at, origin, Classified::ToIdentity(arrival).defer(), out);
+                    self.dispatch(at, origin, Classified::ToAddress(arrival).defer(), out);
                 }
             }
         }
-        if self.pending_lookups.address_queues.has(identity) {
-            self.set_timer(at.now, IDENTITY_PAUSE_MS, Timer::Identity(identity));
+        if self.pending_lookups.address_queues.has(address) {
+            self.set_timer(at.now, ADDRESS_PAUSE_MS, Timer::Address(address));
         }
     }
 
@@ -429,7 +430,11 @@ impl<H, R> Arbiter<H, R> {
             // It is not idle if an input is on its way to it.
             (ActorExit::Idle { handled }, Child::Running { handle, .. })
                 if handle.delivered != handled => {}
-            (ActorExit::Idle { .. } | ActorExit::Retired, _) => self.unload(key, out),
+            (ActorExit::Idle { .. }, _) => self.unload(key, out),
+            (ActorExit::Retired, _) => {
+                self.router.forget_association(key);
+                self.unload(key, out);
+            }
             (ActorExit::Failed(failure), _) => {
                 let verdict = self.supervisor.judge(now, key, failure);
                 out.push_back(ArbiterEffect::Failed(key, failure, verdict));
@@ -467,7 +472,7 @@ impl<H, R> Arbiter<H, R> {
         {
             self.timers.pop_first();
             match timer {
-                Timer::Identity(identity) => self.query_identity(identity, out),
+                Timer::Address(address) => self.query_address(address, out),
                 Timer::Device(key) if self.devices.get(key).is_none() => self.restore(key, out),
                 Timer::Device(_) => {}
                 Timer::Unfinished => self.drop_unfinished(out),
@@ -498,6 +503,11 @@ impl<H, R> Arbiter<H, R> {
             Child::Running { handle, .. } => Some(&handle.handle),
             Child::Restoring(_) | Child::Parked => None,
         }
+    }
+
+    /// The arbiter over whose session a device was last heard, if it was heard over one.
+    pub fn association_home(&self, key: DeviceKey) -> Option<ArbiterId> {
+        self.router.association_home(key)
     }
 
     /// The handle of the actor of the device with this key prefix, if it runs.
@@ -601,12 +611,12 @@ impl<H, R> Arbiter<H, R> {
             Classified::ToEndpoint(endpoint, datagram)
                 if !self.is_known(DeviceMark::Endpoint(endpoint.as_str())) =>
             {
-                self.look_up_identity(at, Inbound::Message(datagram), out);
+                self.look_up_address(at, Inbound::Message(datagram), out);
             }
             Classified::ToLocation(location, datagram)
                 if !self.is_known(DeviceMark::Key(location.device)) =>
             {
-                self.look_up_identity(at, Inbound::Message(datagram), out);
+                self.look_up_address(at, Inbound::Message(datagram), out);
             }
             Classified::ToEndpoint(endpoint, datagram) => {
                 if let Err(scope) = self.admit_handling(StrangerHandling::LookUp, at, datagram.peer)
@@ -624,9 +634,11 @@ impl<H, R> Arbiter<H, R> {
                 let route = self.router.to_peer(datagram);
                 self.follow(at, route, out);
             }
-            Classified::ToIdentity(arrival) => self.look_up_identity(at, arrival, out),
+            Classified::ToAddress(arrival) => self.look_up_address(at, arrival, out),
+            Classified::ToDevice(key, arrival) => self.route_to(at, key, arrival, out),
             Classified::Answered { datagram, reason } => {
                 if reason.is_of_stranger()
+                    && origin.device.is_none()
                     && let Err(scope) =
                         self.admit_handling(StrangerHandling::Answer, at, origin.peer)
                 {
@@ -665,7 +677,10 @@ impl<H, R> Arbiter<H, R> {
     ) {
         self.note_if_stranger(at, origin, reason, out);
         out.push_back(ArbiterEffect::Drop(origin.number, reason));
-        out.push_back(ArbiterEffect::Send(origin.peer, datagram));
+        out.push_back(match origin.device {
+            Some(device) => ArbiterEffect::SendSecured(device, datagram),
+            None => ArbiterEffect::Send(origin.peer, datagram),
+        });
     }
 
     /// Counts a refusal against its sender, if that is no known device. While devices are restored
@@ -677,14 +692,15 @@ impl<H, R> Arbiter<H, R> {
         reason: DropReason,
         out: &mut ArbiterEffects<H, R>,
     ) {
-        if reason.is_of_stranger() && at.restoration == Restoration::Complete {
+        let is_stranger = reason.is_of_stranger() && origin.device.is_none();
+        if is_stranger && at.restoration == Restoration::Complete {
             self.count_stranger(at.now, origin, out);
         }
     }
 
     /// Counts a refusal where the datagram was received.
     fn count_stranger(&mut self, now: Timestamp, origin: Origin, out: &mut ArbiterEffects<H, R>) {
-        let Origin { number, peer } = origin;
+        let Origin { number, peer, .. } = origin;
         match ArbiterId::receiver_of(number) {
             received_by if received_by == self.router.arbiter() => self.note_stranger(now, peer),
             received_by => out.push_back(ArbiterEffect::TellOfStranger(received_by, peer)),
@@ -722,6 +738,7 @@ impl<H, R> Arbiter<H, R> {
     fn follow(&mut self, at: &Conditions, route: RouteDecision, out: &mut ArbiterEffects<H, R>) {
         match route {
             RouteDecision::Device(key, arrival) => {
+                self.router.note_association(key, &arrival);
                 self.hand(at.now, key, DeviceInput::Datagram(Box::new(arrival)), out);
             }
             RouteDecision::Location(location, datagram) => match self.devices.at(location.device) {
@@ -761,38 +778,29 @@ impl<H, R> Arbiter<H, R> {
         self.follow(at, route, out);
     }
 
-    fn look_up_identity(
+    fn look_up_address(
         &mut self,
         at: &Conditions,
         arrival: Inbound,
         out: &mut ArbiterEffects<H, R>,
     ) {
         let origin = Origin::of(&arrival);
-        match origin.peer.identity() {
-            PeerIdentity::Address(ip) if !self.is_known(DeviceMark::Address(ip)) => {
-                return self.refuse_stranger(at, arrival, out);
-            }
-            // A device has the address, so the look-up is not one for a stranger.
-            PeerIdentity::Address(_) => {}
-            PeerIdentity::Association(_) => {
-                let look_up = StrangerHandling::LookUp;
-                if let Err(scope) = self.admit_handling(look_up, at, origin.peer) {
-                    return out.push_back(over_rate(origin.number, scope));
-                }
-            }
+        let address = origin.peer.ip();
+        if !self.is_known(DeviceMark::Address(address)) {
+            return self.refuse_stranger(at, arrival, out);
         }
         match self.pending_lookups.address_queues.enqueue(arrival) {
-            Enqueued::First => self.query_identity(origin.peer.identity(), out),
+            Enqueued::First => self.query_address(address, out),
             Enqueued::Queued => {}
             Enqueued::Full(arrival) => {
-                self.dispatch(at, origin, Classified::ToIdentity(arrival).defer(), out);
+                self.dispatch(at, origin, Classified::ToAddress(arrival).defer(), out);
             }
         }
     }
 
-    fn query_identity(&mut self, identity: PeerIdentity, out: &mut ArbiterEffects<H, R>) {
-        self.pending_lookups.address_queues.ask(identity);
-        out.push_back(ArbiterEffect::Lookup(StoreLookup::Identity(identity)));
+    fn query_address(&mut self, address: IpAddr, out: &mut ArbiterEffects<H, R>) {
+        self.pending_lookups.address_queues.ask(address);
+        out.push_back(ArbiterEffect::Lookup(StoreLookup::Address(address)));
     }
 
     /// Gives an input to a device, which is restored first if necessary.
@@ -906,7 +914,19 @@ impl<H, R> Arbiter<H, R> {
         is_loaded
     }
 
-    fn spawn(&mut self, key: DeviceKey, restored: RestoredDevice, out: &mut ArbiterEffects<H, R>) {
+    fn spawn(
+        &mut self,
+        key: DeviceKey,
+        mut restored: RestoredDevice,
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        // Of an association the store knows the address. Its sessions end with the process.
+        if let Some(peer) = &mut restored.record.peer
+            && peer.transport == Transport::Coaps
+        {
+            let is_alive = self.router.association_home(key).is_some();
+            peer.association = is_alive.then(|| AssociationId::of(key));
+        }
         out.push_back(ArbiterEffect::Spawn {
             key,
             generation: self.supervisor.next_generation(),

@@ -2,6 +2,7 @@
 
 use protocol::coap::message::Message;
 
+use crate::associations::handshake::HandshakeFault;
 #[cfg(doc)]
 use crate::dispatch::shard_map::ArbiterId;
 use crate::peer::Peer;
@@ -35,6 +36,17 @@ pub struct UdpDatagram {
     pub bytes: Vec<u8>,
 }
 
+/// A handshake that was refused to somebody who claims to be a device.
+#[derive(Clone, Copy, Debug)]
+pub struct RefusedHandshake {
+    /// The number of the datagram that ended it.
+    pub number: u64,
+    /// Where it came from.
+    pub peer: Peer,
+    /// Why it was refused.
+    pub why: HandshakeFault,
+}
+
 /// An input from the network for one device.
 #[derive(Clone, Debug)]
 pub enum Inbound {
@@ -46,6 +58,8 @@ pub enum Inbound {
     Udp(UdpDatagram),
     /// Several bare datagrams in order, handled in one step.
     UdpBurst(UdpDatagram, Vec<UdpDatagram>),
+    /// A handshake that was refused.
+    RefusedHandshake(RefusedHandshake),
 }
 
 impl Inbound {
@@ -53,6 +67,7 @@ impl Inbound {
     pub fn datagrams(&self) -> usize {
         match self {
             Self::Message(_) | Self::Ambiguous(_) | Self::Udp(_) => 1,
+            Self::RefusedHandshake(_) => 0,
             Self::UdpBurst(_, more) => more.len().saturating_add(1),
         }
     }
@@ -63,7 +78,7 @@ impl Inbound {
             Self::Message(Datagram { message, .. }) | Self::Ambiguous(Datagram { message, .. }) => {
                 message.code.is_request() || message.observe().is_some()
             }
-            Self::Udp(_) | Self::UdpBurst(..) => true,
+            Self::Udp(_) | Self::UdpBurst(..) | Self::RefusedHandshake(_) => true,
         }
     }
 
@@ -74,6 +89,7 @@ impl Inbound {
                 !message.payload.is_empty()
             }
             Self::Udp(_) | Self::UdpBurst(..) => true,
+            Self::RefusedHandshake(_) => false,
         }
     }
 
@@ -86,6 +102,7 @@ impl Inbound {
                 let payload = datagram.message.payload.len();
                 values.sum::<usize>().saturating_add(payload)
             }
+            Self::RefusedHandshake(_) => 0,
             Self::Udp(bare) => bare.bytes.len(),
             Self::UdpBurst(first, more) => {
                 let all = std::iter::once(first).chain(more);
@@ -99,13 +116,14 @@ impl Inbound {
         match self {
             Self::Message(datagram) | Self::Ambiguous(datagram) => datagram.number,
             Self::Udp(bare) | Self::UdpBurst(bare, _) => bare.number,
+            Self::RefusedHandshake(refused) => refused.number,
         }
     }
 
     /// The numbers of all its datagrams.
     pub fn numbers(&self) -> impl Iterator<Item = u64> {
         let more = match self {
-            Self::Message(_) | Self::Ambiguous(_) | Self::Udp(_) => &[],
+            Self::Message(_) | Self::Ambiguous(_) | Self::Udp(_) | Self::RefusedHandshake(_) => &[],
             Self::UdpBurst(_, more) => more.as_slice(),
         };
         std::iter::once(self.number()).chain(more.iter().map(|bare| bare.number))
@@ -116,6 +134,7 @@ impl Inbound {
         match self {
             Self::Message(datagram) | Self::Ambiguous(datagram) => datagram.peer,
             Self::Udp(bare) | Self::UdpBurst(bare, _) => bare.peer,
+            Self::RefusedHandshake(refused) => refused.peer,
         }
     }
 }

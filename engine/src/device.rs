@@ -56,13 +56,14 @@ use std::sync::Arc;
 
 use crate::action::{Action, NewAction, Status};
 use crate::change::{Change, Counter, CounterDelta, Expect, UniqueName};
-use crate::datagram::{Datagram, UdpDatagram};
+use crate::datagram::{Datagram, RefusedHandshake, UdpDatagram};
 use crate::effect::{Effect, Effects, SendOutcome};
 use crate::ids::{ActionId, DeviceKey, TraceId};
 use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
 use crate::policy::CustomerPolicy;
 use crate::profile::Profile;
+use crate::route::DeviceOperation;
 use crate::setting::SettingState;
 use crate::step_event::UplinkKind;
 
@@ -170,6 +171,20 @@ impl Device {
         out: &mut Effects,
     ) -> UplinkKind {
         self.step(m, out, |step| step.refuse_ambiguous(datagram));
+        UplinkKind::Unsupported
+    }
+
+    /// Logs that a handshake was refused to somebody who claims to be the device.
+    pub fn handle_refused_handshake(
+        &mut self,
+        m: &mut Moment,
+        refused: RefusedHandshake,
+        out: &mut Effects,
+    ) -> UplinkKind {
+        self.step(m, out, |step| {
+            let why = refused.why.to_string();
+            step.note_rejected((DeviceOperation::Handshake, refused.peer), None, &why);
+        });
         UplinkKind::Unsupported
     }
 

@@ -22,7 +22,7 @@ use crate::diagnostic::{self, Recipient};
 use crate::ids::{DeviceKey, Endpoint};
 use crate::limits::OVERLOAD_MAX_AGE_S;
 use crate::location::Location;
-use crate::peer::{Peer, PeerIdentity, Transport};
+use crate::peer::{Peer, Transport};
 use crate::route::{CoapResource, CoapRoute};
 
 /// The critical options that are supported in messages of devices.
@@ -47,8 +47,10 @@ pub enum Classified {
     ToLocation(Location, Datagram),
     /// To the device registered at the peer.
     ToPeer(Datagram),
-    /// To the device with the identity of the sender.
-    ToIdentity(Inbound),
+    /// To the device with the address of the sender.
+    ToAddress(Inbound),
+    /// To the device that the sender has proved to be, or claims to be in a handshake.
+    ToDevice(DeviceKey, Inbound),
     /// To no device; it is answered here.
     Answered {
         /// The answer.
@@ -68,7 +70,8 @@ impl Classified {
             Self::ToEndpoint(..)
             | Self::ToLocation(..)
             | Self::ToPeer(_)
-            | Self::ToIdentity(_)
+            | Self::ToAddress(_)
+            | Self::ToDevice(..)
             | Self::Ignored(_) => None,
         }
     }
@@ -79,14 +82,18 @@ impl Classified {
         match self {
             Self::ToEndpoint(_, datagram)
             | Self::ToLocation(_, datagram)
-            | Self::ToIdentity(Inbound::Message(datagram) | Inbound::Ambiguous(datagram)) => {
+            | Self::ToAddress(Inbound::Message(datagram) | Inbound::Ambiguous(datagram)) => {
                 overloaded(&datagram)
             }
-            Self::ToIdentity(Inbound::Udp(_) | Inbound::UdpBurst(..)) => {
-                Self::Ignored(DropReason::Overloaded)
+            Self::ToAddress(
+                Inbound::Udp(_) | Inbound::UdpBurst(..) | Inbound::RefusedHandshake(_),
+            ) => Self::Ignored(DropReason::Overloaded),
+            Self::ToPeer(datagram) | Self::ToDevice(_, Inbound::Message(datagram))
+                if datagram.message.code.is_request() =>
+            {
+                overloaded(&datagram)
             }
-            Self::ToPeer(datagram) if datagram.message.code.is_request() => overloaded(&datagram),
-            Self::ToPeer(_) | Self::Answered { .. } | Self::Ignored(_) => self,
+            Self::ToPeer(_) | Self::ToDevice(..) | Self::Answered { .. } | Self::Ignored(_) => self,
         }
     }
 }
@@ -158,56 +165,63 @@ pub fn classify(number: u64, peer: Peer, bytes: &[u8]) -> Classified {
     match peer.transport {
         Transport::Udp => {
             let bytes = bytes.to_vec();
-            Classified::ToIdentity(Inbound::Udp(UdpDatagram {
+            Classified::ToAddress(Inbound::Udp(UdpDatagram {
                 number,
                 peer,
                 bytes,
             }))
         }
         // A sender without a port expects no answer (RFC 768), but CoAP needs one.
-        Transport::Coap if peer.address.port() == 0 => {
+        Transport::Coap | Transport::Coaps if peer.address.port() == 0 => {
             Classified::Ignored(DropReason::Unanswerable)
         }
-        Transport::Coap => classify_coap(number, peer, bytes),
+        Transport::Coap | Transport::Coaps => {
+            read_message((number, peer), bytes).map_or_else(|refused| refused, classify_message)
+        }
     }
 }
 
-fn classify_coap(number: u64, peer: Peer, bytes: &[u8]) -> Classified {
+/// Classifies a message over the security association with a device: it goes to the device that
+/// proved its keys, whatever name or location it has.
+pub fn classify_secured(origin: (u64, Peer), device: DeviceKey, bytes: &[u8]) -> Classified {
+    match read_message(origin, bytes) {
+        Ok(datagram) => Classified::ToDevice(device, Inbound::Message(datagram)),
+        Err(refused) => refused,
+    }
+}
+
+/// Reads a message that can be handled; any other is answered here.
+fn read_message((number, peer): (u64, Peer), bytes: &[u8]) -> Result<Datagram, Classified> {
     let message = match Message::decode(bytes) {
         Ok(message) => message,
         Err(malformed) => {
             let reason = DropReason::Malformed(malformed.reason);
-            return answered(malformed.reset.map(Message::reset), reason);
+            return Err(answered(malformed.reset.map(Message::reset), reason));
         }
     };
     // RFC 7252 section 5.10.2: a server that is not a proxy answers 5.05.
     if message.code.is_request() && is_proxied(&message) {
         let answer = refuse(&message, Code::PROXYING_NOT_SUPPORTED, diagnostic::NO_PROXY);
-        return answered(answer, DropReason::Proxied);
+        return Err(answered(answer, DropReason::Proxied));
     }
     if message.code.is_request()
         && let Some(number) = message.unknown_critical_option(&KNOWN_CRITICAL)
     {
         let text = format!("unknown option {number}");
         let answer = refuse(&message, Code::BAD_OPTION, &text);
-        return answered(answer, DropReason::UnknownOption);
+        return Err(answered(answer, DropReason::UnknownOption));
     }
-    let datagram = Datagram {
+    Ok(Datagram {
         number,
         peer,
         message,
-    };
-    match peer.identity() {
-        PeerIdentity::Address(_) => classify_message(datagram),
-        // The device is the one that proved its keys, whatever name or location the message has.
-        PeerIdentity::Association(_) => Classified::ToPeer(datagram),
-    }
+    })
 }
 
 /// Classifies a request that names no device, or one that does not exist. The device with the
 /// address of its sender refuses it, and logs that for its customer.
 pub fn unknown_name(datagram: Datagram) -> Classified {
-    Classified::ToIdentity(Inbound::Message(datagram))
+    Classified::ToAddress(Inbound::Message(datagram))
 }
 
 /// Whether all devices are restored since the start.
@@ -219,7 +233,7 @@ pub enum Restoration {
     Complete,
 }
 
-/// The devices with the identity of a sender.
+/// The devices with the address of a sender.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum DevicesAtAddress {
     /// No device has it.
@@ -234,15 +248,11 @@ pub enum DevicesAtAddress {
 pub fn unknown_address(arrival: &Inbound, of_devices: Restoration) -> Classified {
     let datagram = match arrival {
         Inbound::Message(datagram) | Inbound::Ambiguous(datagram) => datagram,
-        Inbound::Udp(_) | Inbound::UdpBurst(..) => {
+        Inbound::Udp(_) | Inbound::UdpBurst(..) | Inbound::RefusedHandshake(_) => {
             return Classified::Ignored(DropReason::UnknownAddress);
         }
     };
     let message = &datagram.message;
-    if let PeerIdentity::Association(_) = datagram.peer.identity() {
-        let answer = refuse(message, Code::UNAUTHORIZED, diagnostic::UNKNOWN_ADDRESS);
-        return answered(answer, DropReason::UnknownAddress);
-    }
     let route = CoapRoute::of(message);
     // A 4.04 would make a device register again that is known by its name alone and not restored
     // yet. It retransmits, and may be restored by that time.
@@ -296,7 +306,9 @@ pub fn ambiguous(arrival: Inbound) -> Result<Inbound, DropReason> {
         Inbound::Message(datagram) | Inbound::Ambiguous(datagram) => {
             Ok(Inbound::Ambiguous(datagram))
         }
-        Inbound::Udp(_) | Inbound::UdpBurst(..) => Err(DropReason::UnknownAddress),
+        Inbound::Udp(_) | Inbound::UdpBurst(..) | Inbound::RefusedHandshake(_) => {
+            Err(DropReason::UnknownAddress)
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 pub mod action;
 pub mod admin_log;
 pub mod arbiter;
+pub mod associations;
 mod back_off;
 pub mod change;
 pub mod credentials;

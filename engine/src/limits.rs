@@ -367,6 +367,28 @@ pub const PANIC_WINDOW_MS: i64 = 10 * 60_000;
 /// The milliseconds of a day.
 pub const DAY_MS: i64 = 86_400_000;
 
+/// DTLS sessions of all arbiters, some 400 bytes each. The one that was silent longest gives way,
+/// and its device resumes it.
+pub const SESSIONS_MAX: usize = 1_000_000;
+
+/// DTLS handshakes of all arbiters that have passed the cookie, up to 25 kB each. The oldest gives
+/// way.
+pub const HANDSHAKES_MAX: usize = 2_000;
+
+/// How long a DTLS session may be silent: longer than devices that report daily or weekly.
+pub const SESSION_IDLE_MS: u64 = 7 * 86_400_000;
+
+/// How long a flight of a DTLS handshake waits for an answer: longer than a round trip of LTE-M.
+pub const HANDSHAKE_RETRANSMIT_MS: u64 = 2_000;
+
+/// Messages over a resumed session that wait until its device is looked up: what a device sends at
+/// once. Further ones are dropped, and the device repeats them.
+pub const EARLY_RECORDS_MAX: usize = 4;
+
+/// Sessions of devices without tickets that an arbiter can resume by their id, 200 bytes each. The
+/// oldest gives way, and its device makes a full handshake.
+pub const RESUMABLE_SESSIONS_MAX: usize = 20_000;
+
 /// The bounds an operator may set.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Limits {

@@ -1,4 +1,4 @@
-//! The source of a datagram, where its answer goes, and what it proves about the sender.
+//! The source of a datagram, and where its answer goes.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -6,11 +6,14 @@ use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::num::{NonZeroU16, NonZeroU32};
 
+use crate::ids::DeviceKey;
+
 /// One end of a path to a device: an endpoint of RFC 7252 section 1.2.
 ///
 /// Without security an endpoint is an address and port, and the transport it speaks. With security
 /// it is the security association (RFC 7252 section 9.1), whose address may change (RFC 9146): two
-/// peers of one association are equal.
+/// peers of one association are equal. The association is with the device that proved its keys, and
+/// outlives its DTLS sessions: an answer may come over a later session than its request left over.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
     /// The source address and port; for an association, the latest known ones.
@@ -35,22 +38,24 @@ pub struct LocalAddressId(pub NonZeroU16);
 pub enum Transport {
     /// CoAP over UDP (RFC 7252).
     Coap,
+    /// CoAP over DTLS (RFC 7252 section 9.1).
+    Coaps,
     /// UDP alone: bare datagrams.
     Udp,
 }
 
-/// The number of a security association, unique within the process.
+/// The security association with a device: the beginning of its key, because a peer is kept for
+/// each device. It tells the association of a device from addresses; a datagram over it is routed
+/// by the whole key.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct AssociationId(pub NonZeroU32);
+pub struct AssociationId(NonZeroU32);
 
-/// What a datagram proves about its sender. The device with an identity is looked up in the store;
-/// a registered device is found by its [`Peer`].
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum PeerIdentity {
-    /// The source address.
-    Address(IpAddr),
-    /// The security association, which belongs to the device that proved its keys.
-    Association(AssociationId),
+impl AssociationId {
+    /// The association with a device.
+    pub fn of(device: DeviceKey) -> Self {
+        let [a, b, c, d, ..] = *device.as_bytes();
+        Self(NonZeroU32::new(u32::from_be_bytes([a, b, c, d])).unwrap_or(NonZeroU32::MIN))
+    }
 }
 
 /// One value for each transport.
@@ -58,6 +63,8 @@ pub enum PeerIdentity {
 pub struct ByTransport<T> {
     /// For CoAP over UDP.
     pub coap: T,
+    /// For CoAP over DTLS.
+    pub coaps: T,
     /// For UDP alone.
     pub udp: T,
 }
@@ -71,6 +78,11 @@ impl Peer {
     /// The peer that sends bare datagrams from this address.
     pub fn bare(address: SocketAddr) -> Self {
         Self::at(address, Transport::Udp)
+    }
+
+    /// The peer that sends records from this address, whoever it is.
+    pub fn secured(address: SocketAddr) -> Self {
+        Self::at(address, Transport::Coaps)
     }
 
     /// The peer at this address without security. An IPv4 address mapped to IPv6 is the IPv4
@@ -96,9 +108,15 @@ impl Peer {
         Self { local, ..self }
     }
 
+    /// The same peer over the security association with a device.
+    pub fn of_device(self, device: DeviceKey) -> Self {
+        self.over(AssociationId::of(device))
+    }
+
     /// The same peer over a security association.
     pub fn over(self, association: AssociationId) -> Self {
         Self {
+            transport: Transport::Coaps,
             association: Some(association),
             ..self
         }
@@ -109,15 +127,8 @@ impl Peer {
         self.address.ip()
     }
 
-    /// What its datagrams prove about the sender.
-    pub fn identity(&self) -> PeerIdentity {
-        let address = || PeerIdentity::Address(self.ip());
-        self.association
-            .map_or_else(address, PeerIdentity::Association)
-    }
-
     /// The bytes that tell this endpoint from others, also after a restart. An association has
-    /// none, because its number does not outlive the process.
+    /// none, because no session outlives the process.
     pub(crate) fn lasting_bytes(&self) -> Option<[u8; 19]> {
         let ip = match self.ip() {
             IpAddr::V4(ip) => ip.to_ipv6_mapped(),
@@ -176,6 +187,7 @@ impl<T> ByTransport<T> {
     pub fn of(&self, transport: Transport) -> &T {
         match transport {
             Transport::Coap => &self.coap,
+            Transport::Coaps => &self.coaps,
             Transport::Udp => &self.udp,
         }
     }
@@ -187,13 +199,14 @@ impl<T> ByTransport<T> {
     ) -> Result<ByTransport<U>, E> {
         Ok(ByTransport {
             coap: make(Transport::Coap, self.coap)?,
+            coaps: make(Transport::Coaps, self.coaps)?,
             udp: make(Transport::Udp, self.udp)?,
         })
     }
 
     /// Each value.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        [&self.coap, &self.udp].into_iter()
+        [&self.coap, &self.coaps, &self.udp].into_iter()
     }
 }
 

@@ -34,6 +34,18 @@ pub struct Profile {
     pub created_at: Timestamp,
     /// Its tags.
     pub tags: Tags,
+    /// What its datagrams are accepted over.
+    pub security: SecurityRequirement,
+}
+
+/// What the datagrams of a device are accepted over.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum SecurityRequirement {
+    /// Over DTLS and without security.
+    #[default]
+    Any,
+    /// Over DTLS alone.
+    Dtls,
 }
 
 impl Profile {

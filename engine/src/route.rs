@@ -55,6 +55,8 @@ pub enum DeviceOperation {
     Data,
     /// To be bootstrapped.
     Bootstrap,
+    /// To prove its keys (DTLS).
+    Handshake,
     /// What the service does not offer.
     Unknown,
 }

@@ -84,12 +84,16 @@ impl Stranger {
                 )
             }
             Inbound::Udp(_) | Inbound::UdpBurst(..) => (None, DeviceOperation::Data),
+            Inbound::RefusedHandshake(_) => (None, DeviceOperation::Handshake),
         };
         let protocol = match (peer.transport, operation) {
             (Transport::Udp, _) => Protocol::Udp,
-            (Transport::Coap, DeviceOperation::Data | DeviceOperation::Unknown) => Protocol::Coap,
             (
-                Transport::Coap,
+                Transport::Coap | Transport::Coaps,
+                DeviceOperation::Data | DeviceOperation::Unknown | DeviceOperation::Handshake,
+            ) => Protocol::Coap,
+            (
+                Transport::Coap | Transport::Coaps,
                 DeviceOperation::Register
                 | DeviceOperation::Update
                 | DeviceOperation::Deregister

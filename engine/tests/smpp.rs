@@ -12,7 +12,7 @@ use engine::directory::sms::{FoundParts, NewSms, SmsRules, lapse, receive, submi
 use engine::event::EventContent;
 use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid, Msisdn, SmsId};
 use engine::moment::{Moment, Timestamp};
-use engine::profile::Profile;
+use engine::profile::{Profile, SecurityRequirement};
 use engine::smpp::effect::{ConnectionId, HandedIn, LinkEffect, LinkEvent, SmsTask};
 use engine::smpp::link::{LinkRules, SmppLink};
 use engine::smpp_pdu::message::ShortMessage;
@@ -505,6 +505,7 @@ fn tracker() -> Profile {
         endpoint: Endpoint::parse("tracker").unwrap(),
         name: None,
         credentials: DeviceCredentials::default(),
+        security: SecurityRequirement::Any,
         created_at: Timestamp::default(),
         tags: Tags::default(),
     }

@@ -13,7 +13,7 @@ use engine::directory::sms::{
 use engine::event::{Event, EventContent};
 use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid, SmsId};
 use engine::moment::{Moment, Timestamp};
-use engine::profile::Profile;
+use engine::profile::{Profile, SecurityRequirement};
 use engine::sms::{
     AddressType, MultiPartInfo, NetworkTask, PartsKey, ReportedStatus, Sms, SmsStatus, SmsWay,
 };
@@ -303,6 +303,7 @@ fn tracker() -> Profile {
         endpoint: Endpoint::parse("tracker").unwrap(),
         name: None,
         credentials: DeviceCredentials::default(),
+        security: SecurityRequirement::Any,
         created_at: Timestamp::default(),
         tags: Tags::default(),
     }

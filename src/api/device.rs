@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use engine::associations::{AssociationSnapshot, ClaimedIdentity};
 use engine::base64_text;
 use engine::credentials::{Credential, RawPublicKey};
 use engine::delivery::body::value;
@@ -44,6 +45,7 @@ pub(super) struct DeviceBody {
     psk: PskBody,
     #[serde(skip_serializing_if = "Option::is_none")]
     public_key: Option<PublicKeyBody>,
+    security: &'static str,
     created: String,
     tags: BTreeMap<String, String>,
 }
@@ -85,6 +87,7 @@ pub(super) struct InspectorBody {
     #[serde(flatten)]
     device: DeviceBody,
     presence: PresenceBody,
+    association: Option<AssociationBody>,
     registration: Option<RegistrationBody>,
     pending_actions: Vec<PendingActionBody>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,6 +96,22 @@ pub(super) struct InspectorBody {
     values: Vec<KnownValueBody>,
     recent_messages: Vec<MessageBody>,
     recent_sms: Vec<SmsBody>,
+}
+
+/// The DTLS session of a device.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AssociationBody {
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    identity: Option<String>,
+    cipher_suite: &'static str,
+    connection_id: bool,
+    resumed: bool,
+    last_handshake: String,
+    authenticated: String,
+    address: String,
+    address_changes: u32,
 }
 
 /// A request that is not final.
@@ -200,6 +219,7 @@ impl DeviceBody {
                 .public_key
                 .as_ref()
                 .map(PublicKeyBody::of),
+            security: profile.security.word(),
             created: profile.created_at.iso().to_string(),
             tags: tags_of(profile),
         }
@@ -249,7 +269,7 @@ impl InspectorBody {
     /// The device with its state, last values and recent messages.
     pub(super) fn of(
         profile: &Profile,
-        snapshot: &Snapshot,
+        (snapshot, association): (&Snapshot, Option<&AssociationSnapshot>),
         values: &[KnownValue],
         recent: &[Event],
         recent_sms: &[Sms],
@@ -263,6 +283,7 @@ impl InspectorBody {
                 protocol: snapshot.protocols_seen.map(Word::word),
                 address: snapshot.peer.map(|peer| peer.to_string()),
             },
+            association: association.map(AssociationBody::of),
             registration: snapshot.registration.as_ref().map(RegistrationBody::of),
             pending_actions: snapshot.pending.iter().map(PendingActionBody::of).collect(),
             exchange: snapshot.exchange.as_ref().map(ExchangeBody::of),
@@ -274,6 +295,26 @@ impl InspectorBody {
             values: values.iter().map(KnownValueBody::of).collect(),
             recent_messages: recent.iter().map(MessageBody::of).collect(),
             recent_sms: recent_sms.iter().map(SmsBody::of).collect(),
+        }
+    }
+}
+
+impl AssociationBody {
+    fn of(association: &AssociationSnapshot) -> Self {
+        let (kind, identity) = match &association.identity {
+            ClaimedIdentity::Psk(identity) => ("PSK", Some(identity.to_string())),
+            ClaimedIdentity::PublicKey(_) => ("RPK", None),
+        };
+        Self {
+            kind,
+            identity,
+            cipher_suite: association.suite,
+            connection_id: association.has_connection_id,
+            resumed: association.is_resumed,
+            last_handshake: shown(association.established_at),
+            authenticated: shown(association.authenticated_at),
+            address: association.address.to_string(),
+            address_changes: association.address_changes,
         }
     }
 }

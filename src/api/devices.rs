@@ -13,7 +13,7 @@ use engine::change::UniqueName;
 use engine::directory::device::{NewDevice, create_device, draft_device, names_wanted};
 use engine::dispatch::is_of_one_host;
 use engine::ids::{CustomerId, DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
-use engine::profile::Profile;
+use engine::profile::{Profile, SecurityRequirement};
 use engine::query::HistoryFilter;
 use engine::query::devices::{DevicePage, DevicePageRequest, DeviceTotal, ListedDevice};
 use engine::tags::{Tag, Tags};
@@ -30,6 +30,7 @@ use super::psk::{NewPsk, read_psk};
 use super::records::settle;
 use super::segment::PathSegment;
 use super::sms;
+use super::words::Word as _;
 use filter::device_filter;
 
 /// Recent messages in the device inspector.
@@ -110,7 +111,14 @@ pub(super) async fn inspect(
     );
     let recent = recent.await?;
     let recent_sms = sms::recent(&api, &profile).await?;
-    let body = InspectorBody::of(&profile, &snapshot, &values, &recent.events, &recent_sms);
+    let association = api.devices.association(device).await?;
+    let body = InspectorBody::of(
+        &profile,
+        (&snapshot, association.as_ref()),
+        &values,
+        &recent.events,
+        &recent_sms,
+    );
     Ok(HttpResponse::Ok().json(body))
 }
 
@@ -120,9 +128,9 @@ pub(super) async fn delete(
     PathSegment(device): PathSegment<DeviceId>,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
-    api.devices
-        .retire(DeviceKey::of(&caller.customer, &device))
-        .await?;
+    let device = DeviceKey::of(&caller.customer, &device);
+    api.devices.retire(device).await?;
+    api.devices.end_sessions(device).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -185,6 +193,9 @@ pub(super) fn new_device(mut fields: Fields) -> Result<NewDeviceFields, ApiError
         endpoint: fields.optional("endpoint", Endpoint::parse),
         name: fields.optional("name", label),
         tags: tags(&mut fields),
+        security: fields
+            .optional("security", SecurityRequirement::read)
+            .unwrap_or_default(),
     };
     fields.finish(Some(NewDeviceFields { new, psk }))
 }

@@ -12,6 +12,7 @@ use engine::device::snapshot::Presence;
 use engine::directory::psk::PskFormat;
 use engine::event::{EventType, Lifecycle};
 use engine::job::{JobDeviceStatus, JobState};
+use engine::profile::SecurityRequirement;
 use engine::query::ActionOrder;
 use engine::route::DeviceOperation;
 use engine::schedule::{ScheduleState, SkipReason};
@@ -171,10 +172,12 @@ words!(DeviceOperation {
     Notify = "NOTIFY",
     Data = "DATA",
     Bootstrap = "BOOTSTRAP",
+    Handshake = "HANDSHAKE",
     Unknown = "OTHER",
 });
 words!(PskFormat { Text = "STRING", Hex = "HEX" });
 words!(SettingName { Lwm2mPassiveReporting = "LWM2M_PASSIVE_REPORTING" });
+words!(SecurityRequirement { Any = "ANY", Dtls = "DTLS" });
 words!(SettingState { Enabled = "ENABLED", Disabled = "DISABLED" });
 words!(Scope {
     ActionsRead = "actions:read",
@@ -270,6 +273,7 @@ mod tests {
         check::<ActionOrder>();
         check::<Scope>();
         check::<SettingName>();
+        check::<SecurityRequirement>();
         check::<SettingState>();
         check::<Mode>();
         check::<Operation>();

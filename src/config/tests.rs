@@ -94,7 +94,7 @@ fn a_later_layer_wins_and_every_value_has_its_source() {
 
 #[test]
 fn every_fault_names_its_source_and_its_key() {
-    const FAULTY: &str = "colour = 'red'\nhttp = 1.5\nudp = 'x'\ncoaps = 'y'";
+    const FAULTY: &str = "colour = 'red'\nhttp = 1.5\nudp = 'x'";
     let mut layers = Layers::of_defaults();
     layers.add_file_text(Path::new(FILE), FAULTY);
     layers.add_environment(variables(&[("SIGNALBOX_COAP", "here")]));
@@ -108,9 +108,7 @@ fn every_fault_names_its_source_and_its_key() {
         \"here\"\
         \n  file signalbox.toml, key udp: must be an address and port such as 127.0.0.1:8080, not \
         \"x\"\
-        \n  flag --scheduled-max: must be an integer from 1 to 10000, not \"0\"\
-        \n  file signalbox.toml, key coaps: must be an address and port such as 127.0.0.1:8080, \
-        not \"y\"";
+        \n  flag --scheduled-max: must be an integer from 1 to 10000, not \"0\"";
     assert_eq!(faults, expected);
 }
 
@@ -192,19 +190,6 @@ fn a_password_in_a_url_is_not_quoted() {
     let faults = Config::of(&layers).unwrap_err().to_string();
     let expected = "environment SIGNALBOX_STORE: must be `embedded` in this build";
     assert!(faults.ends_with(expected), "{faults}");
-}
-
-#[test]
-fn a_setting_that_is_not_used_yet_is_parsed_and_reported() {
-    let mut layers = Layers::of_defaults();
-    assert_eq!(layers.unheeded().count(), 0);
-    layers.add_flags(vec![("coaps", "0.0.0.0:9".to_owned())]);
-    assert_eq!(layers.unheeded().collect::<Vec<_>>(), ["flag --coaps"]);
-    let shown = layers.to_string();
-    assert!(
-        shown.contains("coaps = \"0.0.0.0:9\"  # flag --coaps, not used yet\n"),
-        "{shown}"
-    );
 }
 
 #[test]

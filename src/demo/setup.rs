@@ -55,6 +55,9 @@ impl DemoSetup {
         if is_ours(layers, "coap") && is_taken(UdpSocket::bind(config.coap)) {
             changes.push(give_way(&mut config.coap));
         }
+        if is_ours(layers, "coaps") && is_taken(UdpSocket::bind(config.coaps)) {
+            changes.push(give_way(&mut config.coaps));
+        }
         if is_ours(layers, "udp") && is_taken(UdpSocket::bind(config.udp)) {
             changes.push(give_way(&mut config.udp));
         }
@@ -162,6 +165,7 @@ mod tests {
         let preset = Box::leak(Box::new([
             ("http", leaked(&http)),
             ("coap", leaked(&coap)),
+            ("coaps", "127.0.0.1:0"),
             ("udp", leaked(&udp)),
         ]));
         let (config, layers) = config::load(preset, None, Vec::new()).unwrap();
@@ -184,6 +188,7 @@ mod tests {
         let chosen = vec![
             ("http", http),
             ("coap", coap),
+            ("coaps", "127.0.0.1:0".to_owned()),
             ("udp", udp),
             ("data_dir", data.path().display().to_string()),
         ];

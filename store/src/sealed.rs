@@ -24,6 +24,8 @@ const NONCE_BYTES: usize = 24;
 /// The key that seals every secret of the store.
 pub struct MasterKey {
     id: [u8; KEY_ID_BYTES],
+    /// What keys of other purposes are derived from.
+    seed: [u8; 32],
     cipher: XChaCha20Poly1305,
 }
 
@@ -60,14 +62,12 @@ pub enum KeyError {
 impl MasterKey {
     /// The key with these bytes.
     pub fn from_bytes(bytes: &[u8; 32]) -> Self {
-        let mut digest = Sha256::new();
-        digest.update(b"signalbox master key");
-        digest.update(bytes);
-        let digest: [u8; 32] = digest.finalize().into();
+        let digest = digest_of(b"signalbox master key", bytes);
         let mut id = [0; KEY_ID_BYTES];
         id.copy_from_slice(&digest[..KEY_ID_BYTES]);
         Self {
             id,
+            seed: digest_of(b"signalbox derived keys", bytes),
             cipher: XChaCha20Poly1305::new(bytes.into()),
         }
     }
@@ -115,6 +115,11 @@ impl MasterKey {
         renamed
             .and_then(|()| sync_directory_of(&path))
             .map_err(|source| KeyError::Io { path, source })
+    }
+
+    /// The key for another purpose: always the same one, which tells nothing of the master key.
+    pub fn derive(&self, purpose: &[u8]) -> [u8; 32] {
+        digest_of(purpose, &self.seed)
     }
 
     /// Seals a secret that belongs to `context`.
@@ -177,6 +182,11 @@ impl MasterKey {
         };
         *format == FORMAT && id.starts_with(&self.id)
     }
+}
+
+fn digest_of(purpose: &[u8], key: &[u8; 32]) -> [u8; 32] {
+    let digest = Sha256::new().chain_update(purpose).chain_update(key);
+    digest.finalize().into()
 }
 
 fn read_or_make(path: &Path, text: Option<&str>) -> io::Result<Zeroizing<String>> {

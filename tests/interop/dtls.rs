@@ -3,7 +3,7 @@
 //! OpenSSL's `s_client`, GnuTLS' `gnutls-cli`, libcoap's clients on OpenSSL and on GnuTLS, and
 //! Californium's Scandium, which Leshan uses, with Connection ID.
 
-mod nat;
+pub(crate) mod nat;
 mod server;
 
 use std::fmt::Write;

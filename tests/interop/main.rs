@@ -12,6 +12,7 @@
 
 mod aedes;
 mod aiocoap;
+mod coaps;
 mod dtls;
 mod guide;
 mod leshan;

@@ -133,7 +133,7 @@ fn a_second_service_on_the_address_is_refused() {
         let folder = TempDir::new().unwrap();
         let second = signalbox()
             .args(["serve", "--http", any, "--arbiters", "4"])
-            .args(["--coap", coap, "--udp", udp])
+            .args(["--coap", coap, "--coaps", any, "--udp", udp])
             .arg("--data-dir")
             .arg(folder.path())
             .output()

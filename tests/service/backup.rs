@@ -81,7 +81,8 @@ fn no_file_and_no_store_is_replaced() {
     // A new key could not decrypt what is in the store.
     let mut serve = signalbox();
     serve.args(["serve", "--http", "127.0.0.1:0"]);
-    serve.args(["--coap", "127.0.0.1:0", "--udp", "127.0.0.1:0"]);
+    serve.args(["--coap", "127.0.0.1:0", "--coaps", "127.0.0.1:0"]);
+    serve.args(["--udp", "127.0.0.1:0"]);
     let output = serve.arg("--data-dir").arg(&elsewhere).output().unwrap();
     fails(&output, "the file master-key is missing");
 }

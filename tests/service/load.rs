@@ -126,6 +126,8 @@ fn a_service_killed_while_it_starts_starts_again() {
                 "127.0.0.1:0",
                 "--coap",
                 "127.0.0.1:0",
+                "--coaps",
+                "127.0.0.1:0",
                 "--udp",
                 "127.0.0.1:0",
                 "--data-dir",

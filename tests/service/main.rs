@@ -58,6 +58,7 @@ mod reporting;
 mod results;
 mod schedules;
 mod secrets;
+mod secured;
 mod sending;
 mod settings;
 mod several_values;

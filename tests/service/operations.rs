@@ -324,10 +324,12 @@ fn an_address_in_use_is_named() {
     let folder = TempDir::new().unwrap();
     let http = TcpListener::bind("127.0.0.1:0").unwrap();
     let coap = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let coaps = UdpSocket::bind("127.0.0.1:0").unwrap();
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
     let taken = [
         ("--http", http.local_addr().unwrap().to_string()),
         ("--coap", coap.local_addr().unwrap().to_string()),
+        ("--coaps", coaps.local_addr().unwrap().to_string()),
         ("--udp", udp.local_addr().unwrap().to_string()),
     ];
     for (flag, address) in taken {
@@ -335,7 +337,7 @@ fn an_address_in_use_is_named() {
         command
             .args([flag, &address, "--data-dir"])
             .arg(folder.path());
-        for other in ["--http", "--coap", "--udp"]
+        for other in ["--http", "--coap", "--coaps", "--udp"]
             .into_iter()
             .filter(|other| *other != flag)
         {
@@ -432,6 +434,8 @@ fn serve(data: &Path) -> Command {
         "--http",
         "127.0.0.1:0",
         "--coap",
+        "127.0.0.1:0",
+        "--coaps",
         "127.0.0.1:0",
         "--udp",
         "127.0.0.1:0",

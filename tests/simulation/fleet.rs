@@ -8,7 +8,7 @@ use engine::credentials::DeviceCredentials;
 use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid};
 use engine::moment::Timestamp;
 use engine::peer::Peer;
-use engine::profile::Profile;
+use engine::profile::{Profile, SecurityRequirement};
 use engine::tags::Tags;
 use harness::device::SimulatedDevice;
 use harness::device::configuration::{CompositeRead, Configuration, Notify, Reachability, Retry};
@@ -264,6 +264,7 @@ fn profile(who: usize, settings: &WorldSettings) -> Profile {
         endpoint: Endpoint::parse(&format!("device-{who}")).unwrap(),
         name: None,
         credentials: DeviceCredentials::default(),
+        security: SecurityRequirement::Any,
         created_at: Timestamp::default(),
         tags: Tags::default(),
     }

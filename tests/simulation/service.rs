@@ -152,10 +152,11 @@ impl Directory {
             Classified::ToLocation(location, _) => {
                 DatagramOwner::Named(self.who_by_prefix.get(&location.device).copied())
             }
-            Classified::ToIdentity(_) => DatagramOwner::Addressed(from),
+            Classified::ToAddress(_) => DatagramOwner::Addressed(from),
             // A device may be asked to repeat a request later.
             Classified::ToPeer(sent) if sent.message.code.is_request() => DatagramOwner::Nobodys,
             Classified::ToPeer(_) => DatagramOwner::Behind(from),
+            Classified::ToDevice(device, _) => DatagramOwner::Named(Some(self.who(*device))),
             Classified::Answered { .. } | Classified::Ignored(_) => DatagramOwner::Nobodys,
         }
     }

@@ -24,6 +24,7 @@ use actors::registry::context::ArbiterParts;
 use actors::socket::{Open, open_shared};
 use engine::action::{Lwm2mRequest, Mode, NewAction, Request};
 use engine::arbiter::ArbiterLimits;
+use engine::associations::{AssociationLimits, AssociationSecrets};
 use engine::change::{Batch, Change};
 use engine::credentials::DeviceCredentials;
 use engine::customer::Customer;
@@ -35,7 +36,7 @@ use engine::device::snapshot::Snapshot;
 use engine::ids::{CustomerId, DeviceId, DeviceKey, Endpoint, Iccid, TraceId};
 use engine::job::runner::JobLimits;
 use engine::limits::Limits;
-use engine::profile::Profile;
+use engine::profile::{Profile, SecurityRequirement};
 use engine::rules::{EndpointTrust, Rules, TransmissionRules};
 use engine::supervision::Unserved;
 use engine::tags::Tags;
@@ -250,8 +251,8 @@ fn run(
         let logging = Logging::new(clock.clone(), commits.clone(), store.clone(), kept_for).start();
         // Two sockets, so that a datagram may reach the other one.
         let two = || open_shared("127.0.0.1:0".parse().unwrap(), 2).unwrap();
-        let open = |(coap, udp)| Open { coap, udp };
-        let sockets: Vec<Open> = two().into_iter().zip(two()).map(open).collect();
+        let open = |((coap, coaps), udp)| Open { coap, coaps, udp };
+        let sockets: Vec<Open> = two().into_iter().zip(two()).zip(two()).map(open).collect();
         let listening = [&sockets[0].coap, &sockets[0].udp];
         let listening = listening.map(|socket| socket.local_addr().unwrap());
         let patience = TransmissionRules {
@@ -277,6 +278,12 @@ fn run(
             policies: PolicyCache::of(&Arc::new(rules), &[]),
             epoch: 1,
             limits: ArbiterLimits::default(),
+            association_limits: AssociationLimits::default(),
+            secrets: AssociationSecrets {
+                cookies: [1; 32],
+                tickets: [2; 32],
+            },
+            master_key: Arc::new(MasterKey::from_bytes(&[3; 32])),
         };
         let arbiters = Arbiters::start(parts, sockets, &logging);
         let job_parts = JobParts {
@@ -456,6 +463,7 @@ fn put_device(clock: &Clock, name: &str, ip: Option<IpAddr>) -> Change {
         endpoint: Endpoint::parse(name).unwrap(),
         name: None,
         credentials: DeviceCredentials::default(),
+        security: SecurityRequirement::Any,
         created_at: clock.now(),
         tags: Tags::default(),
     };

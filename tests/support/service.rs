@@ -19,6 +19,8 @@ pub(crate) struct Service {
     pub(crate) http: SocketAddr,
     /// The CoAP address for devices.
     pub(crate) coap: SocketAddr,
+    /// The CoAP address for devices over DTLS.
+    pub(crate) coaps: SocketAddr,
     /// The UDP address for bare datagrams.
     pub(crate) udp: SocketAddr,
     /// Whether errors in its log are expected.
@@ -30,6 +32,7 @@ pub(crate) struct Service {
 struct ServiceAddresses {
     http: SocketAddr,
     coap: SocketAddr,
+    coaps: SocketAddr,
     udp: SocketAddr,
 }
 
@@ -59,13 +62,14 @@ impl Service {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let settings: Vec<(String, String)> = settings.iter().map(own).collect();
         let any_port = SocketAddr::new(ip, 0);
-        let (program, doors) = launch(&data, &settings, any_port, any_port);
+        let (program, doors) = launch(&data, &settings, [any_port; 3]);
         Self {
             program,
             data,
             settings,
             http: doors.http,
             coap: doors.coap,
+            coaps: doors.coaps,
             udp: doors.udp,
             may_fail: false,
         }
@@ -105,11 +109,13 @@ impl Service {
 
     /// Starts the service again on its data and on the same addresses.
     pub(crate) fn start_again(&mut self) {
-        let (mut program, doors) = launch(&self.data, &self.settings, self.coap, self.udp);
+        let addresses = [self.coap, self.coaps, self.udp];
+        let (mut program, doors) = launch(&self.data, &self.settings, addresses);
         program.follow_up(&mut self.program);
         self.program = program;
         self.http = doors.http;
         self.coap = doors.coap;
+        self.coaps = doors.coaps;
         self.udp = doors.udp;
     }
 
@@ -213,8 +219,7 @@ const HTTP: &str = "127.255.0.1:0";
 fn launch(
     data: &TempDir,
     settings: &[(String, String)],
-    coap: SocketAddr,
-    udp: SocketAddr,
+    [coap, coaps, udp]: [SocketAddr; 3],
 ) -> (Program, ServiceAddresses) {
     let mut command = signalbox();
     command
@@ -222,11 +227,12 @@ fn launch(
         .args(["--http", HTTP])
         .arg("--coap")
         .arg(coap.to_string())
+        .arg("--coaps")
+        .arg(coaps.to_string())
         .arg("--udp")
         .arg(udp.to_string());
     command.arg("--data-dir").arg(data.path());
     command
-        .env("SIGNALBOX_COAPS", "127.0.0.1:0")
         .env("SIGNALBOX_STORE_CACHE_MIB", "16")
         // Tests call as fast as they can.
         .env("SIGNALBOX_RATE_LIMIT", "0")
@@ -240,16 +246,24 @@ fn launch(
 }
 
 fn announced(program: &mut Program) -> ServiceAddresses {
-    let mut doors = [const { None }; 3];
+    let mut doors = [const { None }; 4];
     while doors.contains(&None) {
         let (name, address) = program.wait_for("where it listens", listening);
-        let door = ["http", "coap", "udp"].iter().position(|it| *it == name);
+        let door = ["http", "coap", "coaps", "udp"]
+            .iter()
+            .position(|it| *it == name);
         if let Some(door) = door {
             doors[door] = Some(address);
         }
     }
-    let [http, coap, udp] = doors.map(|door| door.expect("the loop ends when all are known"));
-    ServiceAddresses { http, coap, udp }
+    let [http, coap, coaps, udp] =
+        doors.map(|door| door.expect("the loop ends when all are known"));
+    ServiceAddresses {
+        http,
+        coap,
+        coaps,
+        udp,
+    }
 }
 
 /// Reads `listening http=127.0.0.1:8080` as a name and an address.

@@ -16,6 +16,7 @@ pub(crate) mod lwm2m;
 pub(crate) mod plain;
 pub(crate) mod poll;
 pub(crate) mod program;
+pub(crate) mod secured;
 pub(crate) mod service;
 pub(crate) mod smsc;
 pub(crate) mod upload;

@@ -28,7 +28,7 @@ const LAYERS: [Layer; 9] = [
     },
     Layer {
         name: "engine",
-        imports: &["protocol"],
+        imports: &["dtls", "protocol"],
         tests_import: &[],
     },
     Layer {

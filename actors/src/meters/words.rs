@@ -1,6 +1,7 @@
 //! What are the metrics of an arbiter called? Their names, labels and descriptions.
 
 use engine::action::{Method, Operation, Protocol, RequestKind, Status};
+use engine::associations::handshake::HandshakeOutcome;
 use engine::step_event::{
     ActionRef, ExchangeOutcome, ExchangePurpose, NotificationOutcome, UplinkKind,
 };
@@ -28,6 +29,37 @@ pub(super) const RESIDENT: &str = "signalbox_devices_resident";
 pub(super) const RESTORED: &str = "signalbox_devices_restored_total";
 pub(super) const RESTORE_PROGRESS: &str = "signalbox_restore_progress_ratio";
 pub(super) const LOOKUPS: &str = "signalbox_registry_lookups";
+pub(super) const HANDSHAKES: &str = "signalbox_dtls_handshakes_total";
+pub(super) const HANDSHAKES_OPEN: &str = "signalbox_dtls_handshakes_in_progress";
+pub(super) const SESSIONS: &str = "signalbox_dtls_sessions";
+pub(super) const COOKIES: &str = "signalbox_dtls_cookies_sent_total";
+pub(super) const ADDRESS_CHANGES: &str = "signalbox_dtls_address_changes_total";
+pub(super) const RECORDS_DROPPED: &str = "signalbox_dtls_records_dropped_total";
+
+/// The labels of the outcomes of handshakes, in the order of `HandshakeOutcome::ALL`.
+pub(super) const HANDSHAKE_OUTCOMES: [&str; HandshakeOutcome::ALL.len()] = [
+    "completed",
+    "resumed",
+    "unknown_identity",
+    "wrong_key",
+    "no_key",
+    "revoked",
+    "ended_by_peer",
+    "protocol_error",
+    "failed",
+    "timed_out",
+    "evicted",
+    "replaced",
+    "store_unavailable",
+];
+
+/// The labels of the reasons for which records are dropped.
+pub(super) const RECORD_DROPS: [&str; 4] = [
+    "malformed",
+    "not_authentic",
+    "unknown_connection_id",
+    "unexpected",
+];
 
 /// The labels of drop reasons.
 pub(super) const DROP_REASONS: [&str; 15] = [
@@ -273,6 +305,19 @@ pub(super) fn describe() {
         "Fraction of the arbiter's key range that is restored since the start; 1 when complete."
     );
     describe_gauge!(LOOKUPS, "Device lookups in the store in progress.");
+    describe_dtls();
+}
+
+fn describe_dtls() {
+    describe_counter!(HANDSHAKES, "DTLS handshakes ended, by outcome.");
+    describe_gauge!(HANDSHAKES_OPEN, "DTLS handshakes in progress.");
+    describe_gauge!(SESSIONS, "DTLS sessions.");
+    describe_counter!(COOKIES, "DTLS hellos answered with a cookie.");
+    describe_counter!(
+        ADDRESS_CHANGES,
+        "Changes of the address of a device that its DTLS session followed."
+    );
+    describe_counter!(RECORDS_DROPPED, "DTLS records dropped, by reason.");
 }
 
 fn describe_datagrams() {

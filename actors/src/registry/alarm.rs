@@ -1,4 +1,5 @@
-//! When is an arbiter's next deadline? A stream that fires once it has come.
+//! When is an arbiter's next deadline? A stream that fires once it has come, and when a device has
+//! something for another arbiter.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,7 +16,7 @@ use crate::registry::context::ArbiterContext;
 /// The longest sleep: a clock set forward is noticed within this time.
 const SLEEP_MS_MAX: i64 = 60_000;
 
-/// A deadline of the arbiter has come.
+/// A deadline of the arbiter has come, or something waits for other arbiters.
 pub(crate) struct AlarmFired;
 
 /// Fires whenever a deadline of an arbiter has come.
@@ -54,7 +55,10 @@ impl Stream for Alarm {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<AlarmFired>> {
         self.context.alarm_waker.wake_by(cx.waker());
         loop {
-            let next = self.context.arbiter.borrow().next_timeout();
+            if self.context.peer_arbiters.borrow().has_outgoing() {
+                return Poll::Ready(Some(AlarmFired));
+            }
+            let next = self.context.next_timeout();
             self.context.alarm_waker.set_for(next);
             let Some(at) = next else {
                 return Poll::Pending;

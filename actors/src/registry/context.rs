@@ -1,4 +1,4 @@
-//! What the actors of one arbiter share: its clock, sockets, store and machine.
+//! What the actors of one arbiter share: its clock, sockets, store and machines.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -9,18 +9,23 @@ use std::task::Waker;
 use actix::Addr;
 use engine::arbiter::ArbiterLimits;
 use engine::arbiter::cell::CellEffect;
+use engine::associations::{
+    AssociationEffect, AssociationLimits, AssociationSecrets, Associations, SecureMoment,
+};
 use engine::device::objects::ObjectLists;
 use engine::dispatch::Restoration;
 use engine::dispatch::shard_map::{ArbiterId, ShardMap};
 use engine::ids::DeviceKey;
 use engine::moment::Timestamp;
 use engine::peer::Peer;
+use store::sealed::MasterKey;
 use store::{Commit, DeviceReads};
 use tracing::Span;
 
-use crate::clock::Clock;
+use crate::clock::{self, Clock};
 use crate::meters::ArbiterMeters;
 use crate::policy::{PolicyCache, PolicyHandles};
+use crate::registry::peer_arbiters::PeerArbiters;
 use crate::registry::{Machine, Registry};
 use crate::reply::ReplyTo;
 use crate::socket::Sockets;
@@ -36,6 +41,12 @@ pub(crate) struct ArbiterContext {
     /// The machine of this arbiter. Its registry gives it inputs; its devices report their
     /// deadlines and their peers.
     pub(crate) arbiter: RefCell<Machine>,
+    /// Its sessions with devices over DTLS.
+    pub(crate) associations: RefCell<Associations>,
+    /// The other arbiters.
+    pub(crate) peer_arbiters: RefCell<PeerArbiters>,
+    /// Opens the keys of devices.
+    pub(crate) master_key: Arc<MasterKey>,
     /// Notified of deadlines sooner than those known.
     pub(crate) alarm_waker: AlarmWaker,
     /// The effects of a device's step; kept for their memory.
@@ -68,6 +79,8 @@ impl ArbiterContext {
             startup_barrier,
         } = place;
         let known_devices = parts.store.known_devices();
+        let associations =
+            Associations::new(here, shard_map, parts.association_limits, &parts.secrets);
         Rc::new(Self {
             startup_barrier,
             clock: parts.clock,
@@ -77,6 +90,9 @@ impl ArbiterContext {
             epoch: parts.epoch,
             sockets,
             actor: registry,
+            associations: RefCell::new(associations),
+            peer_arbiters: RefCell::default(),
+            master_key: parts.master_key,
             arbiter: RefCell::new(Machine::new(here, shard_map, parts.limits, known_devices)),
             alarm_waker: AlarmWaker::default(),
             effects_buffer: RefCell::default(),
@@ -87,9 +103,63 @@ impl ArbiterContext {
         })
     }
 
-    /// Queues a message for the socket of its peer.
-    pub(crate) fn send(&self, to: Peer, message: Vec<u8>) {
-        self.sockets.of(to.transport).send(to, message);
+    /// Queues a message of a device for the socket of its peer, or for its session.
+    pub(crate) fn send_to(&self, device: DeviceKey, peer: Peer, message: Vec<u8>) {
+        match peer.association {
+            Some(_) => self.send_secured(device, message),
+            None => self.send(peer, message),
+        }
+    }
+
+    /// Queues a datagram for the socket of its peer.
+    pub(crate) fn send(&self, to: Peer, datagram: Vec<u8>) {
+        self.sockets.of(to.transport).send(to, datagram);
+    }
+
+    /// Sends a message over the session of a device, which this arbiter may have or another one.
+    fn send_secured(&self, device: DeviceKey, message: Vec<u8>) {
+        let home = self.arbiter.borrow().association_home(device);
+        match home {
+            Some(home) if home != self.arbiter_id => {
+                let mut others = self.peer_arbiters.borrow_mut();
+                others.send_secured(home, device, message);
+                self.alarm_waker.wake();
+            }
+            Some(_) => self.seal(device, &message),
+            None => self.meters.unsent.one(),
+        }
+    }
+
+    /// Sends a message over the session that this arbiter has with a device.
+    pub(crate) fn seal(&self, device: DeviceKey, message: &[u8]) {
+        let mut effects = Vec::new();
+        let is_sent = {
+            let mut associations = self.associations.borrow_mut();
+            self.at_secure_moment(|m| associations.send(m, device, message, &mut effects))
+        };
+        if !is_sent {
+            self.meters.unsent.one();
+        }
+        for effect in effects {
+            if let AssociationEffect::Send(to, record) = effect {
+                self.send(to, record);
+            }
+        }
+    }
+
+    /// Calls something with the time and the entropy of the system.
+    pub(crate) fn at_secure_moment<T>(&self, call: impl FnOnce(&mut SecureMoment<'_>) -> T) -> T {
+        call(&mut SecureMoment {
+            now: self.clock.now(),
+            entropy: &mut clock::fill,
+        })
+    }
+
+    /// When something is due.
+    pub(crate) fn next_timeout(&self) -> Option<Timestamp> {
+        let arbiter = self.arbiter.borrow().next_timeout();
+        let associations = self.associations.borrow().next_timeout();
+        [arbiter, associations].into_iter().flatten().min()
     }
 
     /// Notes how many bytes the unfinished bodies of a device occupy.
@@ -127,12 +197,17 @@ impl AlarmWaker {
         self.waker.replace(Some(waker.clone()));
     }
 
+    /// Wakes the alarm, whatever it waits for.
+    pub(crate) fn wake(&self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
     /// Notes a deadline.
     pub(crate) fn note(&self, at: Timestamp) {
-        if self.set_for.get().is_none_or(|set_for| at < set_for)
-            && let Some(waker) = self.waker.take()
-        {
-            waker.wake();
+        if self.set_for.get().is_none_or(|set_for| at < set_for) {
+            self.wake();
         }
     }
 }
@@ -186,4 +261,10 @@ pub struct ArbiterParts {
     pub epoch: u64,
     /// How much may wait in all arbiters.
     pub limits: ArbiterLimits,
+    /// How many sessions over DTLS all arbiters have.
+    pub association_limits: AssociationLimits,
+    /// The secrets of DTLS that all arbiters share.
+    pub secrets: AssociationSecrets,
+    /// Opens the keys of devices.
+    pub master_key: Arc<MasterKey>,
 }

@@ -146,10 +146,10 @@ impl DeviceActor {
                         .borrow_mut()
                         .rebind(key, (from, to), binding);
                 }
-                CellEffect::Send(to, datagram) => self.context.send(to, datagram),
+                CellEffect::Send(to, datagram) => self.context.send_to(self.key(), to, datagram),
                 CellEffect::SendUdp(to, bytes, action) => {
                     let socket = self.context.sockets.of(to.transport);
-                    departed = Some((action, socket.send_now(to, bytes)));
+                    departed = Some((action, socket.send_now(to, &bytes)));
                 }
                 CellEffect::NoteUnfinished(bytes) => {
                     self.context.note_unfinished(self.key(), bytes);

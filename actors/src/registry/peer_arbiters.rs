@@ -1,4 +1,5 @@
-//! What do the arbiters of a process send each other? Datagrams of devices that another one owns.
+//! What do the arbiters of a process send each other? Datagrams of devices that another one owns,
+//! and what goes through sessions that another one has.
 //!
 //! Everything for another arbiter is gathered during a turn and sent as one message at its end:
 //! waking another thread costs more than a datagram does.
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use actix::{Addr, Message};
 use engine::dispatch::router::{ForwardedDatagram, RouteHint};
 use engine::dispatch::shard_map::ArbiterId;
+use engine::ids::DeviceKey;
 use engine::peer::Peer;
 
 use crate::registry::Registry;
@@ -18,13 +20,21 @@ use crate::registry::Registry;
 pub(crate) struct ForwardBatch {
     pub(crate) datagrams: Vec<ForwardedDatagram>,
     pub(crate) route_hints: Vec<RouteHint>,
+    /// Records of sessions that the other arbiter has.
+    pub(crate) records: Vec<(Peer, Vec<u8>)>,
+    /// Messages to devices whose sessions the other arbiter has.
+    pub(crate) secured: Vec<(DeviceKey, Vec<u8>)>,
     /// Senders of datagrams that the other arbiter received; no known devices.
     pub(crate) strangers: Vec<Peer>,
 }
 
 impl ForwardBatch {
     fn is_empty(&self) -> bool {
-        self.datagrams.is_empty() && self.route_hints.is_empty() && self.strangers.is_empty()
+        self.datagrams.is_empty()
+            && self.route_hints.is_empty()
+            && self.records.is_empty()
+            && self.secured.is_empty()
+            && self.strangers.is_empty()
     }
 }
 
@@ -52,6 +62,25 @@ impl PeerArbiters {
         }
     }
 
+    /// Keeps a record for the arbiter that has its session until the end of the turn.
+    pub(crate) fn forward_record(&mut self, to: ArbiterId, peer: Peer, record: Vec<u8>) {
+        if let Some(post) = self.outgoing.get_mut(to.index()) {
+            post.records.push((peer, record));
+        }
+    }
+
+    /// Keeps a message to a device for the arbiter that has its session until the end of the turn.
+    pub(crate) fn send_secured(&mut self, to: ArbiterId, device: DeviceKey, message: Vec<u8>) {
+        if let Some(post) = self.outgoing.get_mut(to.index()) {
+            post.secured.push((device, message));
+        }
+    }
+
+    /// Whether anything waits for the end of the turn.
+    pub(crate) fn has_outgoing(&self) -> bool {
+        self.outgoing.iter().any(|post| !post.is_empty())
+    }
+
     /// Keeps a route hint for another arbiter until the end of the turn.
     pub(crate) fn send_hint(&mut self, hint: RouteHint) {
         if let Some(post) = self.outgoing.get_mut(hint.to.index()) {
@@ -75,7 +104,8 @@ impl PeerArbiters {
                 continue;
             }
             if let Err(refused) = registry.try_send(std::mem::take(post)) {
-                lost += refused.into_inner().datagrams.len() as u64;
+                let lost_post = refused.into_inner();
+                lost += (lost_post.datagrams.len() + lost_post.records.len()) as u64;
             }
         }
         lost

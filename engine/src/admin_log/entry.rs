@@ -142,6 +142,7 @@ impl Entry {
             ) => "LwM2M[RegistrationRejected]",
             (DeviceOperation::Bootstrap, _) => "LwM2M[BootstrapRejected]",
             (DeviceOperation::Data, Some(Code::UNAUTHORIZED)) => "CoAP[UnauthorizedDevice]",
+            (DeviceOperation::Handshake, _) => "CoAP[UnauthorizedDevice]",
             (DeviceOperation::Data | DeviceOperation::Unknown, _) => "CoAP[RequestRejected]",
         };
         let description = rejection_text(device.identity, rejected, unlogged);
@@ -366,6 +367,7 @@ fn rejection_text(
         DeviceOperation::Notify => "A notification",
         DeviceOperation::Data => "Data",
         DeviceOperation::Bootstrap => "A bootstrap request",
+        DeviceOperation::Handshake => "A DTLS handshake",
         DeviceOperation::Unknown => "A request",
     };
     let (from, why) = (rejected.from, &rejected.why);

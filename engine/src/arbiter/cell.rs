@@ -325,6 +325,9 @@ impl<R> DeviceCell<R> {
         match arrival {
             Inbound::Message(datagram) => self.device.handle_datagram(m, datagram, out),
             Inbound::Ambiguous(datagram) => self.device.handle_ambiguous(m, datagram, out),
+            Inbound::RefusedHandshake(refused) => {
+                self.device.handle_refused_handshake(m, *refused, out)
+            }
             Inbound::Udp(bare) => self.device.handle_udp(m, bare, out),
             Inbound::UdpBurst(first, more) => {
                 let burst = iter::once(first).chain(more);

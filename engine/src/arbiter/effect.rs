@@ -1,5 +1,6 @@
 //! The effects of an arbiter: a closed list, in the order of the decisions.
 
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use crate::admin_log::entry::Entry;
@@ -11,7 +12,7 @@ use crate::dispatch::router::{ForwardedDatagram, RouteHint};
 use crate::dispatch::shard_map::ArbiterId;
 use crate::event::Event;
 use crate::ids::{DeviceKey, Endpoint};
-use crate::peer::{Peer, PeerIdentity};
+use crate::peer::Peer;
 use crate::supervision::Unserved;
 use crate::supervision::{ActorFailure, Generation, Verdict};
 
@@ -46,6 +47,8 @@ pub enum ArbiterEffect<H, R> {
     TellOfStranger(ArbiterId, Peer),
     /// Send a datagram.
     Send(Peer, Vec<u8>),
+    /// Send a message over the security association with a device, which this arbiter has.
+    SendSecured(DeviceKey, Vec<u8>),
     /// The datagram with this number is dropped.
     Drop(u64, DropReason),
     /// Answer a command that was given to no device.
@@ -65,8 +68,8 @@ pub enum StoreLookup {
     Endpoint(LookupId, Endpoint),
     /// Which device has a key with this prefix? For `handle_found`.
     Location(LookupId, [u8; 8]),
-    /// Which devices have this identity? For `handle_identity`.
-    Identity(PeerIdentity),
+    /// Which devices have this address? For `handle_address`.
+    Address(IpAddr),
     /// What is a device restored from? For `handle_restored`.
     Device(DeviceKey),
     /// What are the next devices of this key range restored from, this many at most? For

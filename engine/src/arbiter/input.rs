@@ -1,7 +1,8 @@
 //! The inputs of an arbiter, the inputs that reach a device through it, and the replies to callers.
 
 use crate::action::NewAction;
-use crate::datagram::{Datagram, Inbound};
+use crate::associations::handshake::HandshakeFault;
+use crate::datagram::{Datagram, Inbound, RefusedHandshake};
 use crate::device::queue::{Accepted, CancelRefusal, Cancelled};
 use crate::device::record::RestoredDevice;
 use crate::device::refusal::SubmitRefusal;
@@ -35,8 +36,34 @@ impl Received {
     /// Decodes the datagram of this number from a peer.
     pub fn decode(number: u64, peer: Peer, bytes: &[u8]) -> Self {
         Self {
-            origin: Origin { number, peer },
+            origin: Origin::of_stranger(number, peer),
             classified: dispatch::classify(number, peer, bytes),
+        }
+    }
+
+    /// Decodes the content of a record of this number, over the security association with a device.
+    pub fn decode_secured(number: u64, device: DeviceKey, peer: Peer, bytes: &[u8]) -> Self {
+        Self {
+            origin: Origin {
+                number,
+                peer,
+                device: Some(device),
+            },
+            classified: dispatch::classify_secured((number, peer), device, bytes),
+        }
+    }
+
+    /// A handshake of this number was refused to a peer that claims to be a device.
+    pub fn refused_handshake(
+        number: u64,
+        device: DeviceKey,
+        peer: Peer,
+        why: HandshakeFault,
+    ) -> Self {
+        let refused = RefusedHandshake { number, peer, why };
+        Self {
+            origin: Origin::of_stranger(number, peer),
+            classified: Classified::ToDevice(device, Inbound::RefusedHandshake(refused)),
         }
     }
 }
@@ -46,21 +73,26 @@ impl Received {
 pub(super) struct Origin {
     pub(super) number: u64,
     pub(super) peer: Peer,
+    /// The device that proved its keys.
+    pub(super) device: Option<DeviceKey>,
 }
 
 impl Origin {
-    pub(super) fn of(arrival: &Inbound) -> Self {
+    /// A datagram that proves nothing about its sender but the address.
+    pub(super) fn of_stranger(number: u64, peer: Peer) -> Self {
         Self {
-            number: arrival.number(),
-            peer: arrival.peer(),
+            number,
+            peer,
+            device: None,
         }
     }
 
+    pub(super) fn of(arrival: &Inbound) -> Self {
+        Self::of_stranger(arrival.number(), arrival.peer())
+    }
+
     pub(super) fn of_datagram(datagram: &Datagram) -> Self {
-        Self {
-            number: datagram.number,
-            peer: datagram.peer,
-        }
+        Self::of_stranger(datagram.number, datagram.peer)
     }
 }
 

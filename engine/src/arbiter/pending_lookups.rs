@@ -19,7 +19,7 @@ pub(super) struct PendingLookups {
 }
 
 impl PendingLookups {
-    /// Without datagrams; the limits are those for look-ups by identity.
+    /// Without datagrams; the limits are those for look-ups by address.
     pub(super) fn within(bounds: AddressQueueLimits) -> Self {
         Self {
             datagram_by_id: HashMap::new(),

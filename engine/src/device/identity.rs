@@ -109,6 +109,7 @@ mod tests {
     use crate::credentials::DeviceCredentials;
     use crate::ids::{Endpoint, Msisdn};
     use crate::moment::Timestamp;
+    use crate::profile::SecurityRequirement;
     use crate::tags::Tags;
 
     use super::*;
@@ -175,6 +176,7 @@ mod tests {
             endpoint: Endpoint::parse(endpoint).unwrap(),
             name: None,
             credentials: DeviceCredentials::default(),
+            security: SecurityRequirement::Any,
             created_at: Timestamp::default(),
             tags: Tags::default(),
         }

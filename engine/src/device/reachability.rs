@@ -21,8 +21,12 @@ use crate::device::registration::RegistrationState;
 use crate::device::snapshot::Presence;
 use crate::location::Location;
 use crate::moment::Timestamp;
-use crate::peer::{Peer, PeerIdentity};
+use crate::peer::Peer;
 use crate::rules::{EndpointTrust, Rules};
+
+/// Why what a device sends without DTLS is refused.
+pub(super) const DTLS_REQUIRED: &str =
+    "it did not come over DTLS, and the device is accepted over DTLS alone (security DTLS)";
 
 /// Where a device is, by the rules of the service.
 #[derive(Clone, Copy)]
@@ -59,6 +63,9 @@ impl<'a> Reachability<'a> {
 
     /// Whether the device is registered, and at this peer; if not, why.
     pub(super) fn is_registered_at(self, peer: Peer, now: Timestamp) -> Result<(), &'static str> {
+        if self.lacks_dtls(peer) {
+            return Err(DTLS_REQUIRED);
+        }
         if self.presence(now) == Presence::Unregistered {
             return Err("the device is not registered; it has to register first");
         }
@@ -75,6 +82,7 @@ impl<'a> Reachability<'a> {
     /// Whether the location is that of the registration, and the peer may act for it; if not, why.
     pub(super) fn speaks_for(self, location: Location, peer: Peer) -> Result<(), &'static str> {
         match self.state.location() {
+            _ if self.lacks_dtls(peer) => Err(DTLS_REQUIRED),
             None => Err("the device is not registered; it has to register again"),
             Some(own) if own != location => {
                 Err("it names another registration than the present one of the device")
@@ -98,6 +106,7 @@ impl<'a> Reachability<'a> {
     /// Whether a peer may register as this device: without security, a name alone proves nothing.
     pub(super) fn admit(self, peer: Peer) -> Result<(), &'static str> {
         match (self.identifies(peer), self.rules.names) {
+            _ if self.lacks_dtls(peer) => Err(DTLS_REQUIRED),
             (Some(true), _) => Ok(()),
             (Some(false), _) => Err("it did not come from the IP address of the device"),
             (None, EndpointTrust::NameSuffices) => Ok(()),
@@ -109,14 +118,17 @@ impl<'a> Reachability<'a> {
 
     /// Whether a request can be sent now to where the device is registered.
     pub(super) fn is_reachable(self, now: Timestamp) -> bool {
-        self.found_at().is_some() && self.presence(now) == Presence::Awake
+        let found_at = self.found_at().filter(|peer| self.has_session(*peer));
+        found_at.is_some() && self.presence(now) == Presence::Awake
     }
 
     /// Where a request goes; none while that is unknown.
     pub(super) fn peer_for(self, request: &Request) -> Option<Peer> {
         let at = |port| Some(SocketAddr::new(self.address()?, port));
         match request {
+            Request::Udp(_) if self.state.requires_dtls() => None,
             Request::Udp(request) => at(request.port.get()).map(Peer::bare),
+            Request::Coap(_) if self.state.requires_dtls() => self.associated(),
             Request::Coap(request) => {
                 let plain = || at(request.port.get()).map(Peer::plain);
                 self.associated().or_else(plain)
@@ -128,6 +140,11 @@ impl<'a> Reachability<'a> {
     /// Why a request must not go where the device is, if it must not: a customer may give a device
     /// any address, also one where programs beside the service listen.
     pub(super) fn forbidden(self, request: &Request) -> Option<ForbiddenAddress> {
+        if let Request::Udp(_) = request
+            && self.state.requires_dtls()
+        {
+            return Some(ForbiddenAddress::WithoutDtls);
+        }
         let to = self.peer_for(request)?.address;
         if self.rules.is_own(to) {
             return Some(ForbiddenAddress::Own(to));
@@ -146,7 +163,8 @@ impl<'a> Reachability<'a> {
             (Presence::Asleep, _) | (Presence::Unregistered, Request::Lwm2m(_)) => false,
             (Presence::Unregistered, Request::Udp(_) | Request::Coap(_)) => true,
         };
-        listens && self.peer_for(request).is_some()
+        let peer = self.peer_for(request);
+        listens && peer.is_some_and(|peer| self.has_session(peer))
     }
 
     /// Why the device cannot be sent a request now, as far as that is known.
@@ -163,6 +181,8 @@ impl<'a> Reachability<'a> {
     /// Whether there is no address to send a request to.
     pub(super) fn is_out_of_reach(self, request: &Request, now: Timestamp) -> bool {
         match request {
+            Request::Coap(_) if self.associated().is_some() => false,
+            Request::Coap(_) if self.state.requires_dtls() => true,
             Request::Udp(_) | Request::Coap(_) => self.address().is_none(),
             Request::Lwm2m(_) => self.presence(now) == Presence::Unregistered,
         }
@@ -183,13 +203,24 @@ impl<'a> Reachability<'a> {
         self.state.peer() == Some(peer) && self.identifies(peer).is_none()
     }
 
-    /// Whether the identity of a peer is this device's; none if the device has none to compare.
+    /// Whether a peer has no security, and the device needs it.
+    pub(super) fn lacks_dtls(self, peer: Peer) -> bool {
+        self.state.requires_dtls() && peer.association.is_none()
+    }
+
+    /// Whether something that is sent to a peer can be protected, where that is needed.
+    fn has_session(self, peer: Peer) -> bool {
+        peer.association.is_none() || !self.state.awaits_session()
+    }
+
+    /// Whether a peer is this device's; none if the device has nothing to compare.
     fn identifies(self, peer: Peer) -> Option<bool> {
-        match peer.identity() {
+        match peer.association {
             // The arbiter routes datagrams of an association to the device whose keys it was made
             // with.
-            PeerIdentity::Association(_) => Some(true),
-            PeerIdentity::Address(ip) => self.own_address().map(|own| own == ip),
+            Some(_) => Some(true),
+            None if self.state.requires_dtls() => Some(false),
+            None => self.own_address().map(|own| own == peer.ip()),
         }
     }
 

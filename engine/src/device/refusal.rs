@@ -47,4 +47,7 @@ pub enum ForbiddenAddress {
     /// It is local to the host of the service, and the device was not heard from there.
     #[error("{0} is a loopback, link-local or metadata address that the device was not heard from")]
     Unheard(IpAddr),
+    /// The device is sent nothing without DTLS.
+    #[error("the device is reached over DTLS alone (security DTLS)")]
+    WithoutDtls,
 }

@@ -32,8 +32,8 @@ use crate::ids::DeviceKey;
 use crate::limits::{LIFETIME_S_MAX, PRESENCE_SAVE_MS};
 use crate::location::Location;
 use crate::moment::Timestamp;
-use crate::peer::Peer;
-use crate::profile::Profile;
+use crate::peer::{Peer, Transport};
+use crate::profile::{Profile, SecurityRequirement};
 
 impl Registration {
     /// The lifetime in force, in seconds: as requested, but at most a day; 0 or none means a day.
@@ -87,6 +87,11 @@ pub(super) struct RegistrationState {
     last_seen_at: Option<Timestamp>,
     /// Where its last message came from.
     peer: Option<Peer>,
+    /// Its association has no session since the start of the process, so it cannot be sent anything
+    /// before it is heard.
+    awaits_session: bool,
+    /// Its customer accepts nothing from it without DTLS.
+    requires_dtls: bool,
     registration: Option<Registration>,
     protocols_seen: ProtocolsSeen,
     unknown_object: Logged,
@@ -123,7 +128,14 @@ impl RegistrationState {
             identity: Box::new(Identity::of(profile)),
             first_contact_at: CompactTime::of(record.first_contact_at),
             last_seen_at: record.last_seen_at,
-            peer: record.peer,
+            awaits_session: record
+                .peer
+                .is_some_and(|it| it.transport == Transport::Coaps && it.association.is_none()),
+            peer: record.peer.map(|peer| match peer.transport {
+                Transport::Coaps => peer.of_device(profile.key()),
+                Transport::Coap | Transport::Udp => peer,
+            }),
+            requires_dtls: profile.security == SecurityRequirement::Dtls,
             registration: record.registration,
             protocols_seen: record.protocols_seen,
             unknown_object: record.unknown_object,
@@ -142,12 +154,14 @@ impl RegistrationState {
     /// new identity.
     pub(super) fn adopt(&mut self, profile: &Profile) {
         *self.identity = Identity::of(profile);
+        self.requires_dtls = profile.security == SecurityRequirement::Dtls;
     }
 
     /// Notes that the device is awake. An answer to a request shows no more than that.
     pub(super) fn note_awake(&mut self, now: Timestamp) {
         self.last_seen_at = Some(now);
         self.silent = false;
+        self.awaits_session = false;
     }
 
     /// Notes the protocol of an uplink. Returns whether it is the first uplink over that protocol.
@@ -305,6 +319,16 @@ impl RegistrationState {
     /// Where its last message came from.
     pub(super) fn peer(&self) -> Option<Peer> {
         self.peer
+    }
+
+    /// Whether it has an association without a session.
+    pub(super) fn awaits_session(&self) -> bool {
+        self.awaits_session
+    }
+
+    /// Whether nothing is accepted from it without DTLS.
+    pub(super) fn requires_dtls(&self) -> bool {
+        self.requires_dtls
     }
 
     /// Where its datagrams come from, while it is registered.

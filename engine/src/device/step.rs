@@ -27,6 +27,7 @@ use crate::device::request::{OutgoingRequest, RequestContext};
 use crate::diagnostic;
 use crate::effect::Effects;
 use crate::moment::Moment;
+use crate::peer::Peer;
 use crate::policy::CustomerPolicy;
 use crate::route::{CoapResource, CoapRoute, DeviceOperation};
 use crate::step_event::UplinkKind;
@@ -357,9 +358,20 @@ impl<'s> Step<'s> {
 
     /// Logs that a message was rejected, but not each time.
     fn log_rejection(&mut self, datagram: &Datagram, answer: Option<Code>, why: &str) {
+        let operation = DeviceOperation::of(&datagram.message);
+        self.note_rejected((operation, datagram.peer), answer, why);
+    }
+
+    /// Logs that something a peer wanted was rejected, but not each time.
+    pub(super) fn note_rejected(
+        &mut self,
+        (operation, from): (DeviceOperation, Peer),
+        answer: Option<Code>,
+        why: &str,
+    ) {
         let rejected = RejectedMessage {
-            operation: DeviceOperation::of(&datagram.message),
-            from: datagram.peer,
+            operation,
+            from,
             registered_at: self.cx.registration.bound_peer(),
             answer,
             why: why.into(),

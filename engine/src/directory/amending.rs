@@ -9,7 +9,7 @@ use crate::change::{Batch, Change, Expect, UniqueName};
 use crate::directory::device::{names_wanted, reportable};
 use crate::directory::{Decision, DirectoryRefusal};
 use crate::ids::{Endpoint, Iccid, Imsi, Msisdn};
-use crate::profile::Profile;
+use crate::profile::{Profile, SecurityRequirement};
 use crate::tags::{TagsAmendment, TooManyTags};
 
 /// A change of a device.
@@ -29,6 +29,8 @@ pub struct DeviceAmendment {
     pub name: FieldAmendment<Box<str>>,
     /// Its tags.
     pub tags: TagsAmendment,
+    /// What its datagrams are accepted over.
+    pub security: Option<SecurityRequirement>,
 }
 
 /// A change of an optional field.
@@ -68,6 +70,7 @@ impl DeviceAmendment {
             endpoint: self.endpoint.unwrap_or(was.endpoint),
             name: self.name.apply(was.name),
             tags: was.tags.amended(self.tags)?,
+            security: self.security.unwrap_or(was.security),
             ..was
         })
     }
@@ -148,6 +151,7 @@ mod tests {
             endpoint: Some(Endpoint::parse("ep-2").unwrap()),
             name: FieldAmendment::Put("Attic".into()),
             tags: TagsAmendment::Merge(vec![(floor.key.clone(), Some(floor.value.clone()))]),
+            security: Some(SecurityRequirement::Dtls),
         };
         let expected = Profile {
             iccid: Iccid::parse("8902").unwrap(),
@@ -157,6 +161,7 @@ mod tests {
             endpoint: Endpoint::parse("ep-2").unwrap(),
             name: Some("Attic".into()),
             tags: Tags::of([floor]).unwrap(),
+            security: SecurityRequirement::Dtls,
             ..meter()
         };
         assert_eq!(other.apply(bare), Ok(expected));
@@ -244,6 +249,7 @@ mod tests {
             endpoint: Endpoint::parse("ep-1").ok(),
             name: Some("Cellar".into()),
             tags: Tags::of([Tag::parse("site:berlin").unwrap()]).unwrap(),
+            security: SecurityRequirement::Any,
         };
         let mut m = Moment::new(Timestamp::from_ms(1_000), 7);
         draft_device(&mut m, &CustomerId::parse("acme").unwrap(), new).unwrap()

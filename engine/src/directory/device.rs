@@ -7,7 +7,7 @@ use crate::credentials::DeviceCredentials;
 use crate::directory::{Decision, DirectoryRefusal, draw_number, guarded};
 use crate::ids::{CustomerId, DeviceId, Endpoint, Iccid, Imsi, Msisdn};
 use crate::moment::Moment;
-use crate::profile::Profile;
+use crate::profile::{Profile, SecurityRequirement};
 use crate::tags::Tags;
 
 /// A device to be created, with the fields that its customer gave.
@@ -29,6 +29,8 @@ pub struct NewDevice {
     pub name: Option<Box<str>>,
     /// Its tags.
     pub tags: Tags,
+    /// What its datagrams are accepted over.
+    pub security: SecurityRequirement,
 }
 
 /// A device was given neither a device id nor an ICCID.
@@ -69,6 +71,7 @@ pub fn draft_device(
         endpoint,
         name: new.name,
         credentials: DeviceCredentials::default(),
+        security: new.security,
         created_at: m.now(),
         tags: new.tags,
     })

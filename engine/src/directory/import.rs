@@ -375,6 +375,7 @@ mod tests {
             endpoint: Some(Endpoint::parse(&format!("urn:dev:{number}")).unwrap()),
             name: Some("Cellar".into()),
             tags: Tags::of([Tag::parse("site:berlin").unwrap()]).unwrap(),
+            ..NewDevice::default()
         })
     }
 

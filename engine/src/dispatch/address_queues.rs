@@ -9,18 +9,18 @@
 //! few commits, and does not fill the mailbox of the device.
 
 use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
 
 use crate::datagram::Inbound;
 use crate::limits::{ADDRESS_QUEUE_MAX, ADDRESS_QUEUES_BYTES_MAX};
-use crate::peer::PeerIdentity;
 
 /// Bare datagrams that go to a device together: few enough that one commit stays short.
 const BURST_MAX: usize = 256;
 
-/// Data whose device is being looked up, by the identity of its sender.
+/// Data whose device is being looked up, by the address of its sender.
 #[derive(Debug)]
 pub struct AddressQueues {
-    queue_by_identity: HashMap<PeerIdentity, AddressQueue>,
+    queue_by_address: HashMap<IpAddr, AddressQueue>,
     limits: AddressQueueLimits,
     waiting: usize,
     bytes: usize,
@@ -29,9 +29,9 @@ pub struct AddressQueues {
 /// The bounds of the queues.
 #[derive(Clone, Copy, Debug)]
 pub struct AddressQueueLimits {
-    /// Data of one identity; what exceeds it is answered 5.03 or dropped.
+    /// Data from one address; what exceeds it is answered 5.03 or dropped.
     pub queue_max: usize,
-    /// Bytes of all identities in total.
+    /// Bytes from all addresses in total.
     pub bytes_max: usize,
 }
 
@@ -66,21 +66,21 @@ impl AddressQueues {
     /// Empty queues with these bounds.
     pub fn within(bounds: AddressQueueLimits) -> Self {
         Self {
-            queue_by_identity: HashMap::new(),
+            queue_by_address: HashMap::new(),
             limits: bounds,
             waiting: 0,
             bytes: 0,
         }
     }
 
-    /// Adds data to the queue of its identity.
+    /// Adds data to the queue of its address.
     pub fn enqueue(&mut self, arrival: Inbound) -> Enqueued {
         let bytes = self.bytes.saturating_add(arrival.bytes());
         if bytes > self.limits.bytes_max {
             return Enqueued::Full(arrival);
         }
-        let identity = arrival.peer().identity();
-        let queue = self.queue_by_identity.entry(identity).or_default();
+        let address = arrival.peer().ip();
+        let queue = self.queue_by_address.entry(address).or_default();
         if queue.waiting.len() >= self.limits.queue_max {
             return Enqueued::Full(arrival);
         }
@@ -93,16 +93,16 @@ impl AddressQueues {
         }
     }
 
-    /// Notes that the look-up of an identity begins, for all data that is queued.
-    pub fn ask(&mut self, identity: PeerIdentity) {
-        if let Some(queue) = self.queue_by_identity.get_mut(&identity) {
+    /// Notes that the look-up of an address begins, for all data that is queued.
+    pub fn ask(&mut self, address: IpAddr) {
+        if let Some(queue) = self.queue_by_address.get_mut(&address) {
             queue.looked_up = queue.waiting.len();
         }
     }
 
     /// Takes the data that the current look-up is for.
-    pub fn take_asked(&mut self, identity: PeerIdentity) -> VecDeque<Inbound> {
-        let Some(queue) = self.queue_by_identity.get_mut(&identity) else {
+    pub fn take_asked(&mut self, address: IpAddr) -> VecDeque<Inbound> {
+        let Some(queue) = self.queue_by_address.get_mut(&address) else {
             return VecDeque::new();
         };
         let later = queue
@@ -114,17 +114,17 @@ impl AddressQueues {
         self.bytes = self.bytes.saturating_sub(bytes);
         self.waiting = self.waiting.saturating_sub(taken.len());
         if queue.waiting.is_empty() {
-            self.queue_by_identity.remove(&identity);
+            self.queue_by_address.remove(&address);
         }
         taken
     }
 
-    /// Whether data of an identity is queued.
-    pub fn has(&self, identity: PeerIdentity) -> bool {
-        self.queue_by_identity.contains_key(&identity)
+    /// Whether data from an address is queued.
+    pub fn has(&self, address: IpAddr) -> bool {
+        self.queue_by_address.contains_key(&address)
     }
 
-    /// How many inputs of all identities are queued.
+    /// How many inputs from all addresses are queued.
     pub fn waiting(&self) -> usize {
         self.waiting
     }
@@ -149,7 +149,7 @@ pub fn together(arrivals: VecDeque<Inbound>) -> Vec<Inbound> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{IpAddr, SocketAddr};
+    use std::net::SocketAddr;
 
     use super::*;
     use crate::datagram::UdpDatagram;
@@ -160,17 +160,17 @@ mod tests {
     fn a_result_applies_to_the_data_that_was_queued_when_its_look_up_began() {
         let mut queues = queues();
         assert!(matches!(queues.enqueue(bare(1)), Enqueued::First));
-        queues.ask(identity());
+        queues.ask(address());
         assert!(matches!(queues.enqueue(bare(2)), Enqueued::Queued));
         assert!(matches!(queues.enqueue(bare(3)), Enqueued::Queued));
         assert_eq!(taken(&mut queues), [1]);
-        assert!(queues.has(identity()));
-        queues.ask(identity());
+        assert!(queues.has(address()));
+        queues.ask(address());
         assert!(matches!(queues.enqueue(bare(4)), Enqueued::Queued));
         assert_eq!(taken(&mut queues), [2, 3]);
-        queues.ask(identity());
+        queues.ask(address());
         assert_eq!(taken(&mut queues), [4]);
-        assert!(!queues.has(identity()));
+        assert!(!queues.has(address()));
         assert!(matches!(queues.enqueue(bare(5)), Enqueued::First));
     }
 
@@ -184,7 +184,7 @@ mod tests {
             ));
         }
         assert!(matches!(queues.enqueue(bare(0)), Enqueued::Full(_)));
-        queues.ask(identity());
+        queues.ask(address());
         assert_eq!(taken(&mut queues).len(), ADDRESS_QUEUE_MAX);
         assert!(matches!(queues.enqueue(bare(0)), Enqueued::First));
     }
@@ -215,13 +215,8 @@ mod tests {
         let queued: Vec<u16> = queued.collect();
         assert_eq!(queued.len(), ADDRESS_QUEUES_BYTES_MAX / LARGEST);
         for number in queued {
-            queues.ask(PeerIdentity::Address(address_of(number)));
-            assert_eq!(
-                queues
-                    .take_asked(PeerIdentity::Address(address_of(number)))
-                    .len(),
-                1
-            );
+            queues.ask(address_of(number));
+            assert_eq!(queues.take_asked(address_of(number)).len(), 1);
         }
         assert_eq!((queues.bytes, queues.waiting()), (0, 0));
         assert!(matches!(queues.enqueue(bare(1)), Enqueued::First));
@@ -242,7 +237,7 @@ mod tests {
     }
 
     fn taken(queues: &mut AddressQueues) -> Vec<u8> {
-        let taken = queues.take_asked(identity());
+        let taken = queues.take_asked(address());
         taken.iter().flat_map(first_bytes).collect()
     }
 
@@ -254,12 +249,10 @@ mod tests {
                 let all = std::iter::once(first).chain(more);
                 all.map(|bare| bare.bytes[0]).collect()
             }
-            Inbound::Message(_) | Inbound::Ambiguous(_) => Vec::new(),
+            Inbound::Message(_) | Inbound::Ambiguous(_) | Inbound::RefusedHandshake(_) => {
+                Vec::new()
+            }
         }
-    }
-
-    fn identity() -> PeerIdentity {
-        PeerIdentity::Address(address())
     }
 
     fn address() -> IpAddr {

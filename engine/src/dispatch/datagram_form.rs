@@ -29,10 +29,13 @@ pub struct DatagramForm(u8);
 
 impl DatagramForm {
     /// How many forms there are.
-    pub const COUNT: usize = KINDS.len() * CODES.len() + 3;
+    pub const COUNT: usize = KINDS.len() * CODES.len() + 4;
 
     /// A bare datagram, received or sent.
     pub const BARE: Self = Self((Self::COUNT - 1) as u8);
+
+    /// Records of DTLS, received or sent.
+    pub const DTLS: Self = Self((Self::COUNT - 4) as u8);
 
     /// Not a CoAP message.
     const MALFORMED: Self = Self((Self::COUNT - 2) as u8);
@@ -61,7 +64,8 @@ impl DatagramForm {
             Classified::ToEndpoint(..)
             | Classified::ToLocation(..)
             | Classified::ToPeer(_)
-            | Classified::ToIdentity(_)
+            | Classified::ToAddress(_)
+            | Classified::ToDevice(..)
             | Classified::Answered { .. }
             | Classified::Ignored(_) => Self::of(datagram),
         }
@@ -98,6 +102,9 @@ impl DatagramForm {
         }
         if self == Self::UNREAD {
             return "unread";
+        }
+        if self == Self::DTLS {
+            return "dtls";
         }
         let code = self.parts().and_then(|(_, code)| CODES.get(code));
         code.copied().unwrap_or("malformed")

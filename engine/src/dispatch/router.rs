@@ -6,6 +6,8 @@
 //! peer, then at the other arbiters one after the other. Each arbiter binds the peers of its
 //! devices before a datagram is sent to them, so no answer of a device is lost.
 
+use std::collections::HashMap;
+
 use crate::datagram::{Datagram, Inbound};
 use crate::dispatch::peer_table::{PeerBinding, PeerTable};
 use crate::dispatch::route_cache::RouteCache;
@@ -21,6 +23,8 @@ pub struct Router {
     shard_map: ShardMap,
     peer_table: PeerTable,
     route_cache: RouteCache,
+    /// Which arbiter has the session that a device of this arbiter was last heard over.
+    association_homes: HashMap<DeviceKey, ArbiterId>,
 }
 
 /// A datagram forwarded from one arbiter to another.
@@ -95,6 +99,7 @@ impl Router {
             shard_map,
             peer_table: PeerTable::default(),
             route_cache: RouteCache::among(shard_map),
+            association_homes: HashMap::new(),
         }
     }
 
@@ -106,7 +111,10 @@ impl Router {
     /// Routes a datagram whose device is known.
     pub fn to_device(&mut self, key: DeviceKey, arrival: Inbound) -> RouteDecision {
         let owner = self.shard_map.arbiter_of(key.shard());
-        self.route_cache.note(arrival.peer(), owner);
+        // An association names its device.
+        if arrival.peer().association.is_none() {
+            self.route_cache.note(arrival.peer(), owner);
+        }
         if owner == self.arbiter {
             return RouteDecision::Device(key, arrival);
         }
@@ -195,7 +203,26 @@ impl Router {
             || self.peer_table.device_answering_from(peer).is_some()
     }
 
-    /// Routes the datagrams of `to` to a device, and those of `from` no longer.
+    /// Notes over which arbiter's session a device of this arbiter was heard, if over any.
+    pub fn note_association(&mut self, key: DeviceKey, arrival: &Inbound) {
+        if arrival.peer().association.is_some() {
+            let home = ArbiterId::receiver_of(arrival.number());
+            self.association_homes.insert(key, home);
+        }
+    }
+
+    /// Forgets the session of a device that was removed.
+    pub fn forget_association(&mut self, key: DeviceKey) {
+        self.association_homes.remove(&key);
+    }
+
+    /// The arbiter that has the session of a device, as far as is known.
+    pub fn association_home(&self, key: DeviceKey) -> Option<ArbiterId> {
+        self.association_homes.get(&key).copied()
+    }
+
+    /// Routes the datagrams of `to` to a device, and those of `from` no longer. Datagrams over a
+    /// security association name their device and are not routed by peer.
     pub fn rebind(
         &mut self,
         device: DeviceKey,
@@ -203,7 +230,14 @@ impl Router {
         to: Option<Peer>,
         binding: &mut PeerBinding,
     ) {
-        self.peer_table.rebind(device, from, to, binding);
+        let is_plain = |peer: &Peer| peer.association.is_none();
+        match (from.filter(is_plain), to.filter(is_plain)) {
+            // It was at its association before.
+            (None, Some(to)) if from.is_some() => {
+                self.peer_table.rebind(device, Some(to), Some(to), binding);
+            }
+            (from, to) => self.peer_table.rebind(device, from, to, binding),
+        }
     }
 
     /// Forgets the exchange of a device whose actor ended during it.

@@ -33,7 +33,7 @@ impl ArbiterId {
     }
 
     /// The number of the arbiter.
-    pub(super) fn number(self) -> u16 {
+    pub(crate) fn number(self) -> u16 {
         self.0
     }
 }
@@ -68,7 +68,7 @@ impl ShardMap {
     }
 
     /// The arbiter of this number, if there is one.
-    pub(super) fn numbered(self, number: u16) -> Option<ArbiterId> {
+    pub(crate) fn numbered(self, number: u16) -> Option<ArbiterId> {
         (number < self.arbiters.get()).then_some(ArbiterId(number))
     }
 

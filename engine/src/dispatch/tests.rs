@@ -1,7 +1,5 @@
 //! Where does each datagram go, and how are those answered that go to no device?
 
-use std::num::NonZeroU32;
-
 use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageId, MessageKind};
@@ -9,11 +7,11 @@ use protocol::coap::option;
 use protocol::coap::token::Token;
 
 use super::{Classified, DropReason, Restoration};
-use super::{ambiguous, classify, overloaded, unknown_address, unknown_peer};
+use super::{ambiguous, classify, classify_secured, overloaded, unknown_address, unknown_peer};
 use crate::datagram::{Datagram, Inbound, UdpDatagram};
 use crate::ids::{CustomerId, DeviceId, DeviceKey};
 use crate::location::Location;
-use crate::peer::{AssociationId, Peer};
+use crate::peer::Peer;
 
 #[test]
 fn a_registration_goes_to_the_device_with_the_endpoint_name() {
@@ -29,7 +27,7 @@ fn a_registration_without_an_endpoint_name_goes_to_the_device_at_the_address() {
     let queries: [&[&str]; 5] = [&[], &["lt=60"], &["ep="], &["ep=a\tb"], &["endpoint=meter"]];
     for query in queries {
         let message = request(Code::POST, &["rd"]).with_uri_query(query);
-        assert_eq!(classified(&message), "to identity: CON 0.02", "{query:?}");
+        assert_eq!(classified(&message), "to address: CON 0.02", "{query:?}");
         assert_eq!(
             of_nobody(&message),
             "ACK 4.00 to 7, UnknownEndpoint",
@@ -69,7 +67,7 @@ fn an_unknown_location_is_not_found() {
         assert_eq!(of_nobody(&non(message)), "ignored, UnknownLocation");
     }
     let message = request(Code::POST, &["rd", "5a3f"]);
-    assert_eq!(classified(&message), "to identity: CON 0.02");
+    assert_eq!(classified(&message), "to address: CON 0.02");
 }
 
 #[test]
@@ -158,30 +156,29 @@ fn a_source_that_cannot_be_answered_is_ignored() {
     let actual = outcome(classify(0, Peer::plain(without_port), &data));
     assert_eq!(actual, "ignored, Unanswerable");
     let actual = outcome(classify(0, Peer::bare(without_port), b"on"));
-    assert_eq!(actual, "to identity: [111, 110]", "it asks for no answer");
+    assert_eq!(actual, "to address: [111, 110]", "it asks for no answer");
 }
 
 #[test]
 fn a_bare_datagram_goes_to_the_device_at_the_address_whatever_its_bytes() {
     for bytes in [&b""[..], b"on", &request(Code::POST, &["rd"]).encode()] {
         let classified = classify(0, Peer::bare("10.0.0.1:4445".parse().unwrap()), bytes);
-        assert_eq!(outcome(classified), format!("to identity: {bytes:?}"));
+        assert_eq!(outcome(classified), format!("to address: {bytes:?}"));
     }
 }
 
 #[test]
 fn a_message_over_an_association_goes_to_its_device_whatever_name_it_has() {
-    let association = AssociationId(NonZeroU32::MIN);
-    let peer = Peer::plain("10.0.0.1:5684".parse().unwrap()).over(association);
+    let device = DeviceKey::of(
+        &CustomerId::parse("acme").unwrap(),
+        &DeviceId::parse("meter").unwrap(),
+    );
+    let peer = Peer::secured("10.0.0.1:5684".parse().unwrap()).of_device(device);
     let register = request(Code::POST, &["rd"]).with_uri_query(["ep=other"]);
     let update = request(Code::POST, &["rd", "0011223344556677"]);
     for message in [register, update, request(Code::POST, &[])] {
-        let classified = classify(0, peer, &message.encode());
-        let Classified::ToPeer(datagram) = classified else {
-            panic!("{classified:?}");
-        };
-        let unknown = unknown_peer(datagram, Restoration::Complete);
-        assert_eq!(outcome(unknown), "to identity: CON 0.02");
+        let classified = classify_secured((0, peer), device, &message.encode());
+        assert_eq!(outcome(classified), format!("to device {device}: CON 0.02"));
     }
 }
 
@@ -208,7 +205,7 @@ fn data_from_a_shared_address_is_answered_by_one_device_and_bare_datagrams_are_d
 
 #[test]
 fn data_is_deferred_while_the_store_is_full() {
-    let deferred = |arrival| outcome(Classified::ToIdentity(arrival).defer());
+    let deferred = |arrival| outcome(Classified::ToAddress(arrival).defer());
     let actual = deferred(arrival(request(Code::POST, &[])));
     assert_eq!(actual, "ACK 5.03 to 7, Overloaded");
     assert_eq!(deferred(bare()), "ignored, Overloaded");
@@ -281,14 +278,14 @@ fn messages_without_a_device_are_answered_or_ignored() {
         (
             not_known_yet,
             request(Code::POST, &[]),
-            "to identity: CON 0.02",
+            "to address: CON 0.02",
         ),
-        (stranger, request(Code::POST, &[]), "to identity: CON 0.02"),
-        (stranger, request(Code::GET, &[]), "to identity: CON 0.01"),
+        (stranger, request(Code::POST, &[]), "to address: CON 0.02"),
+        (stranger, request(Code::GET, &[]), "to address: CON 0.01"),
         (
             stranger,
             request(Code::POST, &["dp"]),
-            "to identity: CON 0.02",
+            "to address: CON 0.02",
         ),
         (
             nobody,
@@ -457,11 +454,17 @@ fn outcome(classified: Classified) -> String {
             format!("to location {location}: {}", head(&datagram.message))
         }
         Classified::ToPeer(datagram) => format!("to peer: {}", head(&datagram.message)),
-        Classified::ToIdentity(Inbound::Message(datagram) | Inbound::Ambiguous(datagram)) => {
-            format!("to identity: {}", head(&datagram.message))
+        Classified::ToAddress(Inbound::Message(datagram) | Inbound::Ambiguous(datagram)) => {
+            format!("to address: {}", head(&datagram.message))
         }
-        Classified::ToIdentity(Inbound::Udp(bare) | Inbound::UdpBurst(bare, _)) => {
-            format!("to identity: {:?}", bare.bytes)
+        Classified::ToAddress(Inbound::Udp(bare) | Inbound::UdpBurst(bare, _)) => {
+            format!("to address: {:?}", bare.bytes)
+        }
+        Classified::ToDevice(device, Inbound::Message(datagram)) => {
+            format!("to device {device}: {}", head(&datagram.message))
+        }
+        Classified::ToAddress(Inbound::RefusedHandshake(_)) | Classified::ToDevice(..) => {
+            panic!("no other input is classified so")
         }
         Classified::Answered { datagram, reason } => {
             let answer = Message::decode(&datagram).unwrap();

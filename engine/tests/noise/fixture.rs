@@ -19,7 +19,7 @@ use engine::limits::{Limits, OBSERVATIONS_MAX};
 use engine::moment::{Moment, Timestamp};
 use engine::peer::{Peer, Transport};
 use engine::policy::CustomerPolicy;
-use engine::profile::Profile;
+use engine::profile::{Profile, SecurityRequirement};
 use engine::rules::{EndpointTrust, Rules};
 use engine::setting::SettingState;
 use engine::step_event::{StepEvent, StepEventKind};
@@ -217,10 +217,14 @@ impl NoiseFixture {
             Classified::ToEndpoint(_, datagram)
             | Classified::ToLocation(_, datagram)
             | Classified::ToPeer(datagram)
-            | Classified::ToIdentity(Inbound::Message(datagram)) => datagram,
-            Classified::ToIdentity(
-                Inbound::Ambiguous(_) | Inbound::Udp(_) | Inbound::UdpBurst(..),
-            ) => {
+            | Classified::ToAddress(Inbound::Message(datagram)) => datagram,
+            Classified::ToAddress(
+                Inbound::Ambiguous(_)
+                | Inbound::Udp(_)
+                | Inbound::UdpBurst(..)
+                | Inbound::RefusedHandshake(_),
+            )
+            | Classified::ToDevice(..) => {
                 panic!("one message alone does not say so")
             }
             Classified::Answered { datagram, .. } => return self.note_sent(&datagram),
@@ -437,6 +441,7 @@ fn profile(address: AddressSetting) -> Profile {
         endpoint: Endpoint::parse("meter").unwrap(),
         name: None,
         credentials: DeviceCredentials::default(),
+        security: SecurityRequirement::Any,
         created_at: Timestamp::default(),
         tags: Tags::default(),
     }

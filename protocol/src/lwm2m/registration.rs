@@ -92,7 +92,24 @@ impl Register {
         queries: impl IntoIterator<Item = &'a str>,
         payload: &[u8],
     ) -> Result<Self, RegistrationRefusal> {
+        Self::read(&RegistrationParameters::read(queries)?, payload)
+    }
+
+    /// Reads the same of a client that is authenticated as `endpoint`: from LwM2M 1.1 on it may
+    /// omit the endpoint client name and then has this one (Core 1.1.1 section 6.2.1).
+    pub fn decode_authenticated<'a>(
+        queries: impl IntoIterator<Item = &'a str>,
+        payload: &[u8],
+        endpoint: &'a str,
+    ) -> Result<Self, RegistrationRefusal> {
         let parameters = RegistrationParameters::read(queries)?;
+        Self::read(&parameters.authenticated_as(endpoint), payload)
+    }
+
+    fn read(
+        parameters: &RegistrationParameters<'_>,
+        payload: &[u8],
+    ) -> Result<Self, RegistrationRefusal> {
         let version = parameters.version()?;
         Ok(Self {
             endpoint: parameters.endpoint()?,

@@ -5,6 +5,7 @@ use engine::action::timeline::WaitReason;
 use engine::device::record::ObservationState;
 use engine::device::snapshot::Presence;
 use engine::limits::{LIFETIME_S_MAX, VALUE_BYTES_MAX};
+use engine::profile::SecurityRequirement;
 
 use crate::api::action::described::pending;
 use crate::api::messages::described::{message, value};
@@ -34,6 +35,11 @@ pub(in crate::api) fn inspector() -> Schema {
             "presence",
             presence(),
             "When and where the device was last seen.",
+        )
+        .must(
+            "association",
+            association().or_null(),
+            "The DTLS session, or `null` if the device has none since the service started.",
         )
         .must(
             "registration",
@@ -113,8 +119,69 @@ fn identity() -> Schema {
             "The pre-shared key. The key itself is never returned.",
         )
         .may("publicKey", public_key, "The raw public key.")
+        .must("security", security(), SECURITY)
         .must("created", names::instant(), "The creation time.")
         .must("tags", names::tags(names::tag_text()), "The tags.")
+}
+
+/// What a device is accepted over.
+pub(in crate::api) fn security() -> Schema {
+    let words = SecurityRequirement::WORDS.iter().map(|(word, _)| *word);
+    Schema::one_of_words(words.collect()).example("ANY")
+}
+
+/// What the property says.
+pub(in crate::api) const SECURITY: &str =
+    "`DTLS`: the device is accepted over DTLS alone, and no request leaves without it. `ANY`: with \
+     and without DTLS.";
+
+fn association() -> Schema {
+    let kinds = Schema::one_of_words(vec!["PSK", "RPK"]);
+    Schema::object()
+        .must(
+            "kind",
+            kinds.example("PSK"),
+            "What the device proved: `PSK` its pre-shared key, `RPK` its raw public key.",
+        )
+        .may("identity", names::endpoint(), "The PSK identity.")
+        .must(
+            "cipherSuite",
+            Schema::text().example("TLS_PSK_WITH_AES_128_CCM_8"),
+            "The cipher suite, as IANA names it.",
+        )
+        .must(
+            "connectionId",
+            Schema::truth(),
+            "Whether the device has a Connection ID, so that it may change its address without a \
+             handshake.",
+        )
+        .must(
+            "resumed",
+            Schema::truth(),
+            "Whether the last handshake resumed an earlier session.",
+        )
+        .must(
+            "lastHandshake",
+            names::instant(),
+            "When the last handshake ended.",
+        )
+        .must(
+            "authenticated",
+            names::instant(),
+            "When the device last proved its key; earlier than `lastHandshake` if that resumed a \
+             session.",
+        )
+        .must(
+            "address",
+            Schema::text().example("203.0.113.5:61000"),
+            "The address and port of the device.",
+        )
+        .must(
+            "addressChanges",
+            Schema::count().example(3_u64),
+            "How often the device changed its address since the last handshake.",
+        )
+        .named("Association")
 }
 
 fn exchange() -> Schema {

@@ -5,7 +5,7 @@ use tracing::Instrument;
 
 use engine::directory::amending::{DeviceAmendment, FieldAmendment, amend_device, names_gained};
 use engine::ids::{DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
-use engine::profile::Profile;
+use engine::profile::{Profile, SecurityRequirement};
 use engine::tags::{InvalidTag, TagText, TagsAmendment};
 
 use super::{borne, found, host};
@@ -17,6 +17,7 @@ use crate::api::error::ApiError;
 use crate::api::fields::{Fields, label};
 use crate::api::records::settle;
 use crate::api::segment::PathSegment;
+use crate::api::words::Word as _;
 
 /// The read-only properties of a device, with the message for each.
 const READ_ONLY: [(&str, &str); 5] = [
@@ -80,6 +81,7 @@ fn amendments(mut fields: Fields) -> Result<DeviceAmendment, ApiError> {
         endpoint: fields.replacement("endpoint", Endpoint::parse),
         name: fields.amendment("name", label),
         tags: tags(&mut fields),
+        security: fields.replacement("security", SecurityRequirement::read),
     };
     for (name, why) in READ_ONLY {
         fields.read_only(name, why);

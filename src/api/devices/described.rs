@@ -8,7 +8,7 @@ use engine::limits::{
 };
 
 use super::filter::{FIRMWARE_CHARACTERS_MAX, PREFIX_CHARACTERS_MAX};
-use crate::api::device::described::{device, inspector, listed_device};
+use crate::api::device::described::{SECURITY, device, inspector, listed_device, security};
 use crate::api::openapi::{ApiOperation, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged};
 use crate::api::psk::described::device_key;
@@ -202,6 +202,7 @@ pub(in crate::api) fn new_device() -> Schema {
         .may("endpoint", names::endpoint(), &endpoint_is())
         .may("name", names::label(), NAME)
         .may("psk", device_key(), PSK)
+        .may("security", security(), SECURITY)
         .may("tags", names::tags(names::tag_text()), TAGS)
         .text_in_one_of(&["deviceId", "iccid"])
         .named("NewDevice")
@@ -216,6 +217,7 @@ fn amended_device() -> Schema {
         .may("ip", names::host_ip(), IP)
         .may_never_null("endpoint", names::endpoint(), &endpoint_is())
         .may("name", names::label(), NAME)
+        .may_never_null("security", security(), SECURITY)
         .may("tags", names::tags(names::tag_text().or_null()), TAGS)
         .named("AmendedDevice")
 }

@@ -13,6 +13,7 @@ use engine::action::{
 use engine::admin_log::daily::{Date, DayAmount, Statistics};
 use engine::admin_log::entry::{DeviceSighting, Entry};
 use engine::admin_log::payload::{FurtherPayloads, RejectedPayload};
+use engine::associations::{AssociationSnapshot, ClaimedIdentity};
 use engine::delivery::backlog::Sequence;
 use engine::device::identity::Identity;
 use engine::device::record::{
@@ -357,7 +358,18 @@ fn a_sleeping_device_with_a_scheduled_request() {
         observations: vec![observation()],
     };
     let recent = [notified(), came()];
-    let body = InspectorBody::of(&meter(), &snapshot, &[temperature()], &recent, &[]);
+    let association = AssociationSnapshot {
+        identity: ClaimedIdentity::Psk("meter-7".into()),
+        suite: "TLS_PSK_WITH_AES_128_CCM_8",
+        has_connection_id: true,
+        is_resumed: false,
+        established_at: NOON,
+        authenticated_at: NOON,
+        address: "203.0.113.5:61000".parse().unwrap(),
+        address_changes: 3,
+    };
+    let state = (&snapshot, Some(&association));
+    let body = InspectorBody::of(&meter(), state, &[temperature()], &recent, &[]);
     golden::check("device_inspector_asleep", &body);
 }
 
@@ -374,7 +386,7 @@ fn a_device_without_contact() {
         exchange: None,
         observations: vec![],
     };
-    let body = InspectorBody::of(&meter(), &snapshot, &[], &[], &[]);
+    let body = InspectorBody::of(&meter(), (&snapshot, None), &[], &[], &[]);
     golden::check("device_inspector_unheard", &body);
 }
 

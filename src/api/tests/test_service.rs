@@ -22,6 +22,7 @@ use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
 use actors::sms::network::SmsNetwork;
 use engine::arbiter::ArbiterLimits;
+use engine::associations::{AssociationLimits, AssociationSecrets};
 use engine::customer::SecretDigest;
 use engine::dispatch::shard_map::ShardMap;
 use store::sealed::MasterKey;
@@ -78,6 +79,7 @@ impl TestService {
         let store = Arc::new(store);
         let commits = wrap(Arc::clone(&store));
         let clock = Clock::new();
+        let master_key = Arc::new(MasterKey::from_bytes(&[7; 32]));
         let home = ArbiterParts {
             clock: clock.clone(),
             commits: Arc::clone(&commits),
@@ -85,13 +87,18 @@ impl TestService {
             policies: PolicyCache::of(&Arc::new(rules(&config, Vec::new())), &[]),
             epoch: 1,
             limits: ArbiterLimits::default(),
+            association_limits: AssociationLimits::default(),
+            secrets: AssociationSecrets {
+                cookies: [1; 32],
+                tickets: [2; 32],
+            },
+            master_key: Arc::clone(&master_key),
         };
         let devices = Devices::new(ShardMap::among(1), Arc::new([]), &home);
         let operator = OperatorToken {
             digest: SecretDigest::of("the-operator"),
             path: None,
         };
-        let master_key = Arc::new(MasterKey::from_bytes(&[7; 32]));
         let http = deliveries::http(&config).unwrap();
         let delivering = DeliveryParts {
             clock: clock.clone(),

@@ -31,7 +31,7 @@ use engine::ids::{
 };
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
-use engine::profile::Profile;
+use engine::profile::{Profile, SecurityRequirement};
 use engine::sealed::Sealed;
 use engine::tags::{Tag, Tags};
 use engine::{Attributes, Code, Path, PathAndQuery, Version, WriteMethod};
@@ -108,6 +108,7 @@ pub fn device(customer: &CustomerId, number: u64) -> Profile {
         endpoint: Endpoint::parse(&format!("urn:dev:{number}")).expect("an endpoint"),
         name: Some("in the cellar".into()),
         credentials: credentials(number),
+        security: SecurityRequirement::Dtls,
         created_at: at(2),
         tags: Tags::of([Tag::parse("made-by:acme").expect("a tag")]).expect("one tag"),
     }

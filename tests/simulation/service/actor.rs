@@ -238,6 +238,8 @@ fn took(arrival: &Inbound, meaning: UplinkKind) -> StepInput {
             acknowledges: acknowledged_by(&datagram.message),
             ..took
         },
+        // No device of the simulation speaks DTLS.
+        Inbound::RefusedHandshake(_) => took,
         Inbound::Ambiguous(_) => StepInput {
             is_ambiguous: true,
             ..took

@@ -2,6 +2,7 @@
 //! other, and runs the actors of its devices.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use engine::arbiter::admission::{CustomerSlot, RateLimits};
@@ -20,7 +21,7 @@ use engine::dispatch::shard_map::{ArbiterId, ShardMap};
 use engine::effect::SendOutcome;
 use engine::ids::{ActionId, DeviceKey};
 use engine::moment::Timestamp;
-use engine::peer::{Peer, PeerIdentity};
+use engine::peer::Peer;
 use engine::policy::CustomerPolicy;
 use engine::profile::Profile;
 use engine::supervision::{ActorFailure, Generation, Verdict};
@@ -189,15 +190,15 @@ impl Arbiter {
         self.end_turn(turn);
     }
 
-    /// Handles the devices that the disk found for the identity of a peer.
-    pub(crate) fn found_by_identity(
+    /// Handles the devices that the disk found for the address of a peer.
+    pub(crate) fn found_by_address(
         &mut self,
-        identity: PeerIdentity,
+        address: IpAddr,
         behind: Result<DevicesAtAddress, StoreUnavailable>,
         turn: &mut ServiceTurn<'_>,
     ) {
         self.decide(turn, |machine, at, out| {
-            machine.handle_identity(at, identity, behind, out);
+            machine.handle_address(at, address, behind, out);
         });
         self.end_turn(turn);
     }
@@ -346,6 +347,8 @@ impl Arbiter {
                 to,
                 datagram,
             }),
+            // No device of the simulation speaks DTLS.
+            ArbiterEffect::SendSecured(device, _) => panic!("{device} has no association"),
             ArbiterEffect::Drop(number, reason) => {
                 let end = DatagramEnd::Turned(reason);
                 turn.acts.push(ArbiterAct::Ended { number, end });

@@ -2,10 +2,10 @@
 
 use engine::arbiter::effect::StoreLookup;
 use engine::arbiter::input::StoreUnavailable;
+use engine::dispatch::DropReason;
 use engine::dispatch::router::ForwardedDatagram;
 use engine::dispatch::shard_map::ArbiterId;
-use engine::dispatch::{DevicesAtAddress, DropReason};
-use engine::peer::{Peer, PeerIdentity};
+use engine::peer::Peer;
 
 use super::World;
 use crate::event::Event;
@@ -132,13 +132,10 @@ impl World {
                 drop(keys);
                 self.serve(at, |arbiter, turn| arbiter.found(id, found, turn));
             }
-            StoreLookup::Identity(identity) => {
-                let behind = read.map(|()| match identity {
-                    PeerIdentity::Address(address) => durable.behind(address),
-                    PeerIdentity::Association(_) => DevicesAtAddress::Nobody,
-                });
+            StoreLookup::Address(address) => {
+                let behind = read.map(|()| durable.behind(address));
                 self.serve(at, |arbiter, turn| {
-                    arbiter.found_by_identity(identity, behind, turn);
+                    arbiter.found_by_address(address, behind, turn);
                 });
             }
             StoreLookup::Device(key) => {

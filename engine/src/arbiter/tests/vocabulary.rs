@@ -25,8 +25,8 @@ use crate::ids::{CustomerId, DeviceId, DeviceKey, Endpoint, Iccid};
 use crate::known_devices::KnownDevices;
 use crate::location::Location;
 use crate::moment::Timestamp;
-use crate::peer::{Peer, PeerIdentity};
-use crate::profile::Profile;
+use crate::peer::Peer;
+use crate::profile::{Profile, SecurityRequirement};
 use crate::supervision::Generation;
 use crate::tags::Tags;
 
@@ -170,7 +170,7 @@ impl ArbiterFixture {
     }
 
     pub(super) fn finds_devices(&mut self, found: DevicesAtAddress) -> Vec<String> {
-        self.take(|arbiter, at, out| arbiter.handle_identity(at, peer().identity(), Ok(found), out))
+        self.take(|arbiter, at, out| arbiter.handle_address(at, peer().ip(), Ok(found), out))
     }
 
     pub(super) fn finds_device(
@@ -267,6 +267,10 @@ impl ArbiterFixture {
                 assert_eq!(to, peer());
                 format!("send {}", Message::decode(&datagram).unwrap().code)
             }
+            ArbiterEffect::SendSecured(device, message) => {
+                let code = Message::decode(&message).unwrap().code;
+                format!("send {code} to {}", name_of(device))
+            }
             ArbiterEffect::Drop(number, reason) => format!("drop {number}: {reason:?}"),
             ArbiterEffect::Reply(reply, answer) => format!("reply to {reply}: {answer:?}"),
             ArbiterEffect::Failed(key, failure, verdict) => {
@@ -293,10 +297,7 @@ impl ArbiterFixture {
                 self.look_up = Some(id);
                 "look up a location".to_owned()
             }
-            StoreLookup::Identity(PeerIdentity::Address(address)) => format!("look up {address}"),
-            StoreLookup::Identity(PeerIdentity::Association(association)) => {
-                format!("look up {association:?}")
-            }
+            StoreLookup::Address(address) => format!("look up {address}"),
             StoreLookup::Device(key) => format!("look up {}", name_of(key)),
             StoreLookup::Page(_, max) => format!("read {max} devices"),
             StoreLookup::Parked(key) => format!("look up parked {}", name_of(key)),
@@ -310,6 +311,7 @@ fn head(input: &DeviceInput<&'static str>) -> String {
             Inbound::Message(datagram) => format!("datagram {}", datagram.number),
             Inbound::Ambiguous(datagram) => format!("ambiguous datagram {}", datagram.number),
             Inbound::Udp(_) | Inbound::UdpBurst(..) => "bare bytes".to_owned(),
+            Inbound::RefusedHandshake(refused) => format!("refused handshake: {}", refused.why),
         },
         DeviceInput::Timeout => "a timeout".to_owned(),
         DeviceInput::DropUnfinished => "the end of its bodies".to_owned(),
@@ -347,6 +349,7 @@ pub(in crate::arbiter) fn profile(name: &str) -> Profile {
         endpoint: Endpoint::parse("meter").unwrap(),
         name: None,
         credentials: DeviceCredentials::default(),
+        security: SecurityRequirement::Any,
         created_at: START,
         tags: Tags::default(),
     }

@@ -14,6 +14,7 @@ use crate::datagram::{Datagram, UdpDatagram};
 use crate::device::exchange::ExchangeTarget;
 use crate::device::ingest::IngestOutcome;
 use crate::device::observations::NotificationKind;
+use crate::device::reachability::DTLS_REQUIRED;
 use crate::device::rejections::{quoted, registration_fault};
 use crate::diagnostic;
 use crate::dispatch;
@@ -22,7 +23,7 @@ use crate::limits::{DATA_REMEMBERED_MS, DEREGISTRATION_REPEATED_MS};
 use crate::location::Location;
 use crate::moment::Moment;
 use crate::peer::{Peer, Transport};
-use crate::route::CoapRoute;
+use crate::route::{CoapRoute, DeviceOperation};
 use crate::step_event::{ExchangeOutcome, NotificationOutcome, StepEventKind, UplinkKind};
 
 /// The answer to a registration that is not accepted from its sender.
@@ -45,7 +46,13 @@ impl Step<'_> {
         if let Err(why) = self.cx.reachability().admit(datagram.peer) {
             return self.refuse(datagram, FORBIDDEN, why);
         }
-        let register = match Register::decode(message.uri_query(), &message.payload) {
+        let name = self.cx.registration.identity().endpoint();
+        let (queries, links) = (message.uri_query(), &message.payload);
+        let decoded = match datagram.peer.association {
+            Some(_) => Register::decode_authenticated(queries, links, name),
+            None => Register::decode(queries, links),
+        };
+        let register = match decoded {
             Ok(register) => register,
             Err(refusal) => return self.refuse_parameters(datagram, refusal),
         };
@@ -236,7 +243,10 @@ impl Step<'_> {
     /// alone.
     pub(super) fn take_data(&mut self, datagram: &Datagram) {
         if !self.cx.reachability().is_home(datagram.peer) {
-            let why = "it did not come from the IP address of the device";
+            let why = match self.cx.reachability().lacks_dtls(datagram.peer) {
+                true => DTLS_REQUIRED,
+                false => "it did not come from the IP address of the device",
+            };
             return self.refuse(datagram, UNAUTHORIZED, why);
         }
         if !self.ingest.take(&self.cx, 1) {
@@ -263,6 +273,11 @@ impl Step<'_> {
 
     /// Handles a bare datagram if it is the device's. Returns whether it is.
     pub(in crate::device) fn handle_udp(&mut self, bare: &UdpDatagram) -> bool {
+        if self.cx.reachability().lacks_dtls(bare.peer) {
+            let data = (DeviceOperation::Data, bare.peer);
+            self.note_rejected(data, None, DTLS_REQUIRED);
+            return false;
+        }
         if !self.cx.reachability().is_home(bare.peer) {
             return false;
         }

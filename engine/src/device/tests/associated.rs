@@ -6,8 +6,8 @@ use super::vocabulary::{DeviceFixture, Lines, OBJECTS, coap, peer, read};
 use crate::action::{Method, Status};
 
 /// The association of the device, at addresses other than its own.
-const HERE: &str = "10.0.9.1:5684 over 7";
-const THERE: &str = "10.0.9.2:61000 over 7";
+const HERE: &str = "10.0.9.1:5684 over DTLS";
+const THERE: &str = "10.0.9.2:61000 over DTLS";
 
 #[test]
 fn a_device_is_recognised_by_its_association_at_any_address() {

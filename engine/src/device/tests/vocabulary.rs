@@ -13,7 +13,6 @@ mod requests;
 mod sending;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use protocol::coap::code::Code;
@@ -37,9 +36,9 @@ use crate::effect::{Effect, Effects, Outbound};
 use crate::ids::{ActionId, CustomerId, DeviceId, Endpoint, EventId, Iccid};
 use crate::limits::Limits;
 use crate::moment::{Moment, Timestamp};
-use crate::peer::{AssociationId, Peer};
+use crate::peer::Peer;
 use crate::policy::{CustomerPolicy, Wanted};
-use crate::profile::Profile;
+use crate::profile::{Profile, SecurityRequirement};
 use crate::rules::{EndpointTrust, Rules};
 use crate::step_event::StepEvent;
 use crate::tags::Tags;
@@ -466,18 +465,16 @@ pub(super) fn profile() -> Profile {
         endpoint: Endpoint::parse("meter").unwrap(),
         name: None,
         credentials: DeviceCredentials::default(),
+        security: SecurityRequirement::Any,
         created_at: START,
         tags: Tags::default(),
     }
 }
 
-/// A peer at an address; with ` over N`, of association N at that address.
+/// A peer at an address; with ` over DTLS`, the association of the device at that address.
 pub(super) fn peer(text: &str) -> Peer {
-    let (address, association) = match text.split_once(" over ") {
-        Some((address, number)) => (address, Some(AssociationId(number.parse().unwrap()))),
-        None => (text, None),
-    };
-    let address: SocketAddr = address.parse().unwrap();
-    let plain = Peer::plain(address);
-    association.map_or(plain, |it| plain.over(it))
+    match text.strip_suffix(" over DTLS") {
+        Some(address) => Peer::secured(address.parse().unwrap()).of_device(profile().key()),
+        None => Peer::plain(text.parse().unwrap()),
+    }
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::credentials::DeviceCredentials;
 use crate::event::EventType;
 use crate::ids::{CustomerId, DeviceId, Endpoint, Iccid, Msisdn};
+use crate::profile::SecurityRequirement;
 use crate::tags::Tags;
 
 const NOON: Timestamp = Timestamp::from_ms(1_795_521_600_000);
@@ -323,6 +324,7 @@ fn tracker() -> Profile {
         endpoint: Endpoint::parse("tracker").unwrap(),
         name: None,
         credentials: DeviceCredentials::default(),
+        security: SecurityRequirement::Any,
         created_at: NOON,
         tags: Tags::default(),
     }

@@ -39,6 +39,15 @@ impl<'a> RegistrationParameters<'a> {
         Ok(found)
     }
 
+    /// The parameters of a client that is authenticated as an endpoint: a name that is absent is
+    /// this one, but for 1.0, which requires it.
+    pub(super) fn authenticated_as(mut self, endpoint: &'a str) -> Self {
+        if self.version.is_some_and(|version| version != "1.0") {
+            self.endpoint = self.endpoint.or(Some(endpoint));
+        }
+        self
+    }
+
     pub(super) fn endpoint(&self) -> Result<Box<str>, RegistrationRefusal> {
         match self.endpoint.unwrap_or_default() {
             "" => Err(RegistrationRefusal::MissingEndpoint),

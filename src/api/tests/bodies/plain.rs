@@ -78,7 +78,7 @@ fn a_device_that_speaks_plain_coap() {
         observations: vec![],
     };
     let recent = [data_event(Protocol::Coap, Some("meters/temperature"))];
-    let body = InspectorBody::of(&meter(), &snapshot, &[], &recent, &[]);
+    let body = InspectorBody::of(&meter(), (&snapshot, None), &[], &recent, &[]);
     golden::check("device_inspector_plain", &body);
 }
 

@@ -8,6 +8,7 @@ use engine::device::record::{Logged, ObservationState};
 use engine::event::{EventType, Lifecycle, PayloadKept};
 use engine::job::JobState;
 use engine::peer::Transport;
+use engine::profile::SecurityRequirement;
 use engine::schedule::SkipReason;
 use engine::setting::{SettingName, SettingState};
 use engine::sms::{AddressType, NetworkTask, SmsStatus};
@@ -62,7 +63,8 @@ codes!(of_operation, operation, Operation {
 });
 codes!(of_method, method, Method { Get = 1, Post = 2, Put = 3, Delete = 4, Patch = 5 });
 codes!(of_content_form, content_form, ContentEncoding { String = 1, Base64 = 2 });
-codes!(of_transport, transport, Transport { Coap = 1, Udp = 2 });
+codes!(of_transport, transport, Transport { Coap = 1, Udp = 2, Coaps = 3 });
+codes!(of_security, security, SecurityRequirement { Any = 1, Dtls = 2 });
 codes!(of_lifecycle, lifecycle, Lifecycle {
     Registered = 1,
     Deregistered = 2,

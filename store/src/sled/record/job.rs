@@ -107,6 +107,8 @@ enum JobOutcomeV1 {
     #[n(8)]
     #[cbor(array)]
     RequestOpen(#[n(0)] ByteArray<16>),
+    #[n(9)]
+    WithoutDtls,
 }
 
 /// Writes a job.
@@ -210,6 +212,7 @@ fn outcome_record(outcome: JobOutcome) -> JobOutcomeV1 {
         JobOutcome::Refused(SubmitRefusal::AddressForbidden(why)) => match why {
             ForbiddenAddress::Own(address) => JobOutcomeV1::AddressOwn(address),
             ForbiddenAddress::Unheard(ip) => JobOutcomeV1::AddressUnheard(ip),
+            ForbiddenAddress::WithoutDtls => JobOutcomeV1::WithoutDtls,
         },
         JobOutcome::Refused(SubmitRefusal::QueueFull { mode, waiting, max }) => {
             let mode = code::of_mode(mode);
@@ -249,6 +252,7 @@ fn read_outcome(record: JobOutcomeV1) -> Result<JobOutcome, Unreadable> {
         JobOutcomeV1::AddressUnheard(ip) => {
             SubmitRefusal::AddressForbidden(ForbiddenAddress::Unheard(ip))
         }
+        JobOutcomeV1::WithoutDtls => SubmitRefusal::AddressForbidden(ForbiddenAddress::WithoutDtls),
         JobOutcomeV1::QueueFull { mode, waiting, max } => SubmitRefusal::QueueFull {
             mode: code::mode(mode)?,
             waiting,

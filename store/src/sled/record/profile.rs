@@ -5,13 +5,13 @@ use std::net::IpAddr;
 use engine::credentials::{Credential, DeviceCredentials, Psk, RawPublicKey};
 use engine::ids::{DeviceId, Endpoint, Iccid, Imsi, Msisdn};
 use engine::moment::Timestamp;
-use engine::profile::Profile;
+use engine::profile::{Profile, SecurityRequirement};
 use engine::sealed::Sealed;
 use engine::tags::{Tag, TagText, Tags};
 use minicbor::{Decode, Encode};
 
 use super::customer::customer_id;
-use super::{Unreadable, damaged, read, write};
+use super::{Unreadable, code, damaged, read, write};
 
 const VERSION: u8 = 1;
 
@@ -44,6 +44,9 @@ struct ProfileV1<'a> {
     /// Absent unless the device has any.
     #[b(11)]
     tags: Option<Vec<TagV1<'a>>>,
+    /// Absent unless the device is accepted over DTLS alone.
+    #[n(12)]
+    security: Option<u8>,
 }
 
 #[derive(Decode, Encode)]
@@ -111,6 +114,9 @@ pub(crate) fn write_profile(profile: &Profile) -> Vec<u8> {
         created_at_ms: profile.created_at.as_ms(),
         tags: (!profile.tags.is_empty())
             .then(|| profile.tags.as_slice().iter().map(tag_record).collect()),
+        security: Some(profile.security)
+            .filter(|it| *it != SecurityRequirement::Any)
+            .map(code::of_security),
     };
     write(VERSION, &record)
 }
@@ -135,6 +141,11 @@ pub(crate) fn read_profile(value: &[u8]) -> Result<Profile, Unreadable> {
             .unwrap_or_default(),
         created_at: Timestamp::from_ms(record.created_at_ms),
         tags: read_tags(record.tags.unwrap_or_default())?,
+        security: record
+            .security
+            .map(code::security)
+            .transpose()?
+            .unwrap_or_default(),
     })
 }
 
@@ -275,6 +286,7 @@ mod tests {
         const ARRAY_OF_11: u8 = 0x80 + 11;
         let plain = Profile {
             tags: Tags::default(),
+            security: SecurityRequirement::Any,
             ..device(&acme(), 1)
         };
         assert_eq!(write_profile(&plain).get(1), Some(&ARRAY_OF_11));

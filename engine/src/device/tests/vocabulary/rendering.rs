@@ -291,7 +291,7 @@ fn method(code: Code) -> &'static str {
 
 fn end(peer: Option<Peer>) -> String {
     let end = |peer: Peer| match peer.transport {
-        Transport::Coap => peer.to_string(),
+        Transport::Coap | Transport::Coaps => peer.to_string(),
         Transport::Udp => format!("bare {peer}"),
     };
     peer.map_or("nowhere".to_owned(), end)

@@ -5,6 +5,7 @@ use crate::credentials::DeviceCredentials;
 use crate::directory::sms::{NewSms, SmsRules, cancel, submit, take};
 use crate::ids::{CustomerId, DeviceId, Endpoint, Iccid, Msisdn};
 use crate::moment::Timestamp;
+use crate::profile::SecurityRequirement;
 use crate::sms::AddressType;
 use crate::tags::Tags;
 
@@ -171,6 +172,7 @@ fn tracker() -> Profile {
         endpoint: Endpoint::parse("tracker").unwrap(),
         name: None,
         credentials: DeviceCredentials::default(),
+        security: SecurityRequirement::Any,
         created_at: Timestamp::default(),
         tags: Tags::default(),
     }

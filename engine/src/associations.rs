@@ -1,0 +1,863 @@
+//! Which device sent a record, and over which session is a device reached? The security
+//! associations of an arbiter: DTLS 1.2 with Connection IDs, in front of the arbiter's machine.
+//!
+//! A handshake runs at the arbiter whose socket receives it. Its session stays there: our
+//! Connection IDs begin with the number of the arbiter, and a record that arrives elsewhere is
+//! forwarded once.
+//! What a record says is handed on with the key of the device that proved its keys, and is then
+//! routed as any datagram whose device is known.
+//!
+//! ```text
+//!  record -> handshake -> identity claimed -- looked up --> session of a device
+//!              |               | unknown, wrong key             | idle, closed, replaced
+//!              v               v                                v
+//!           (nothing)      (refused)                        (nothing); resumed by its ticket
+//! ```
+//!
+//! A device has one session at an arbiter, the newest.
+
+pub mod handshake;
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use dtls::{
+    CloseReason, Config, DatagramRoute, Effect, Effects, Endpoint, HandshakeFailure, Identity,
+    Security, TicketKey,
+};
+use zeroize::Zeroizing;
+
+use crate::arbiter::input::StoreUnavailable;
+use crate::change::{Batch, UniqueName};
+use crate::credentials::{InvalidPublicKey, Psk, RawPublicKey};
+use crate::directory::credentials::{UsedKey, key_used};
+use crate::dispatch;
+use crate::dispatch::shard_map::{ArbiterId, ShardMap};
+use crate::ids::DeviceKey;
+use crate::limits::{
+    EARLY_RECORDS_MAX, HANDSHAKE_RETRANSMIT_MS, HANDSHAKES_MAX, RESUMABLE_SESSIONS_MAX,
+    SESSION_IDLE_MS, SESSIONS_MAX,
+};
+use crate::moment::Timestamp;
+use crate::peer::{LocalAddressId, Peer};
+use crate::profile::Profile;
+
+use handshake::{HandshakeFault, HandshakeOutcome};
+
+/// What a Connection ID of ours begins with: the number of the arbiter.
+const PREFIX_LENGTH: usize = 2;
+
+/// How many times the first wait for an answer a handshake may take: a flight is sent five times.
+const GIVE_UP_AFTER: u64 = 30;
+
+/// The security associations of an arbiter.
+#[derive(Debug)]
+pub struct Associations {
+    here: ArbiterId,
+    shard_map: ShardMap,
+    endpoint: Endpoint,
+    /// Kept for its memory.
+    effects: Effects,
+    claims: HashMap<dtls::AssociationId, Claim>,
+    sessions: HashMap<dtls::AssociationId, Session>,
+    session_by_device: HashMap<DeviceKey, dtls::AssociationId>,
+    /// Which address of the service a peer has sent its hello to, during a handshake.
+    local_by_address: HashMap<SocketAddr, LocalAddressId>,
+    outcomes: [u64; HandshakeOutcome::ALL.len()],
+    address_changes: u64,
+}
+
+/// How many sessions an arbiter has, and how long.
+#[derive(Clone, Copy, Debug)]
+pub struct AssociationLimits {
+    /// Sessions; the one that was silent longest gives way.
+    pub sessions_max: usize,
+    /// Handshakes that have passed the cookie; the oldest gives way.
+    pub handshakes_max: usize,
+    /// How long a session may be silent.
+    pub idle_timeout_ms: u64,
+    /// How long a flight waits for an answer before it is sent again.
+    pub retransmit_ms: u64,
+}
+
+/// The secrets that all arbiters share.
+#[derive(Clone)]
+pub struct AssociationSecrets {
+    /// The key of cookies.
+    pub cookies: [u8; 32],
+    /// The key of session tickets.
+    pub tickets: [u8; 32],
+}
+
+/// A moment whose randomness is fit for keys, unlike that of [`crate::moment::Moment`].
+pub struct SecureMoment<'e> {
+    /// The time.
+    pub now: Timestamp,
+    /// Fills a buffer with unpredictable bytes.
+    pub entropy: &'e mut dyn FnMut(&mut [u8]),
+}
+
+/// What the shell of an arbiter does for its associations, in order.
+#[derive(Debug)]
+pub enum AssociationEffect {
+    /// Send a record.
+    Send(Peer, Vec<u8>),
+    /// Hand a record to the arbiter that has its session, for `handle_forwarded`.
+    Forward(ArbiterId, Peer, Vec<u8>),
+    /// Look up who has an identity, then call `handle_credentials`.
+    LookUp(ClaimId, ClaimedIdentity),
+    /// A message of a device has arrived.
+    Receive(DeviceKey, Peer, Vec<u8>),
+    /// Commit that a device uses its new key, which ends the previous one. If the batch is not
+    /// committed, the next handshake leads to it again.
+    Commit(Box<Batch>),
+    /// A handshake was refused to somebody who claims to be a device.
+    Refuse(DeviceKey, Peer, HandshakeFault),
+}
+
+/// The identity that a peer claims or has proved.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ClaimedIdentity {
+    /// The identity of a pre-shared key.
+    Psk(Box<str>),
+    /// A raw public key.
+    PublicKey(RawPublicKey),
+}
+
+/// The handshake for which an identity is looked up.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ClaimId(dtls::AssociationId);
+
+/// The device that has an identity, and its keys.
+#[derive(Debug)]
+pub struct KnownCredentials {
+    /// The device.
+    pub profile: Box<Profile>,
+    /// Its valid pre-shared keys of the identity.
+    pub psks: Vec<OpenPsk>,
+}
+
+/// A pre-shared key and its bytes, which are overwritten when they are dropped and never printed.
+pub struct OpenPsk {
+    psk: Psk,
+    bytes: Zeroizing<Vec<u8>>,
+}
+
+/// The association with a device, for the inspector.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct AssociationSnapshot {
+    /// Who the device has proved to be.
+    pub identity: ClaimedIdentity,
+    /// The name of the cipher suite.
+    pub suite: &'static str,
+    /// Whether the device may change its address without a handshake.
+    pub has_connection_id: bool,
+    /// Whether the last handshake resumed an earlier session.
+    pub is_resumed: bool,
+    /// When the last handshake ended.
+    pub established_at: Timestamp,
+    /// When the device last proved its key.
+    pub authenticated_at: Timestamp,
+    /// Where the device is.
+    pub address: SocketAddr,
+    /// How often it changed its address since the last handshake.
+    pub address_changes: u32,
+}
+
+/// What happened so far, in numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct AssociationCounts {
+    /// Handshakes by outcome, in the order of [`HandshakeOutcome::ALL`].
+    pub handshakes: [u64; HandshakeOutcome::ALL.len()],
+    /// Hellos that were answered with a cookie.
+    pub cookies_sent: u64,
+    /// Changes of an address that a session followed.
+    pub address_changes: u64,
+    /// Datagrams that are no DTLS.
+    pub malformed: u64,
+    /// Records that were forged, repeated or of another key.
+    pub not_authentic: u64,
+    /// Records of a session that does not exist, or no longer.
+    pub unknown_connection_ids: u64,
+    /// All records that led to nothing, those included.
+    pub dropped: u64,
+    /// Sessions now.
+    pub sessions: usize,
+    /// Handshakes under way now.
+    pub handshakes_open: usize,
+}
+
+/// What is known of a handshake since its identity was claimed.
+#[derive(Debug)]
+struct Claim {
+    identity: ClaimedIdentity,
+    holder: Holder,
+    /// What the use of each of several keys would change.
+    uses: Vec<Option<Box<Batch>>>,
+}
+
+/// Who has a claimed identity.
+#[derive(Clone, Copy, Debug)]
+enum Holder {
+    /// It is being looked up.
+    LookedUp,
+    Nobody,
+    Device(DeviceKey),
+    /// The device has no valid key of the identity.
+    DeviceWithoutKey(DeviceKey),
+}
+
+#[derive(Debug)]
+struct Session {
+    owner: Owner,
+    local: Option<LocalAddressId>,
+    security: Security,
+    established_at: Timestamp,
+    address_changes: u32,
+}
+
+/// Whose session it is.
+#[derive(Debug)]
+enum Owner {
+    Device(DeviceKey),
+    /// It was resumed: the device is looked up, and its first messages wait.
+    LookedUp(Vec<Vec<u8>>),
+}
+
+impl Associations {
+    /// No associations yet.
+    pub fn new(
+        here: ArbiterId,
+        shard_map: ShardMap,
+        limits: AssociationLimits,
+        secrets: &AssociationSecrets,
+    ) -> Self {
+        let mut config = Config::new(secrets.cookies);
+        config.connection_id_prefix = here.number().to_be_bytes().into();
+        config.ticket_keys = vec![TicketKey::from_bytes(secrets.tickets)];
+        config.cached_sessions_max = RESUMABLE_SESSIONS_MAX;
+        config.associations_max = limits.sessions_max;
+        config.handshakes_max = limits.handshakes_max;
+        config.idle_timeout_ms = limits.idle_timeout_ms;
+        config.retransmission.initial_ms = limits.retransmit_ms;
+        config.retransmission.give_up_ms = limits.retransmit_ms.saturating_mul(GIVE_UP_AFTER);
+        Self {
+            here,
+            shard_map,
+            endpoint: Endpoint::new(Arc::new(config)),
+            effects: Effects::new(),
+            claims: HashMap::new(),
+            sessions: HashMap::new(),
+            session_by_device: HashMap::new(),
+            local_by_address: HashMap::new(),
+            outcomes: [0; HandshakeOutcome::ALL.len()],
+            address_changes: 0,
+        }
+    }
+
+    /// Handles a datagram from a socket.
+    pub fn handle_datagram(
+        &mut self,
+        m: &mut SecureMoment<'_>,
+        peer: Peer,
+        bytes: &[u8],
+        out: &mut Vec<AssociationEffect>,
+    ) {
+        match self.home_of(bytes) {
+            Some(home) if home != self.here => {
+                out.push(AssociationEffect::Forward(home, peer, bytes.to_vec()));
+            }
+            Some(_) | None => self.handle_forwarded(m, peer, bytes, out),
+        }
+    }
+
+    /// Handles a datagram whose session is here, wherever it was received.
+    pub fn handle_forwarded(
+        &mut self,
+        m: &mut SecureMoment<'_>,
+        peer: Peer,
+        bytes: &[u8],
+        out: &mut Vec<AssociationEffect>,
+    ) {
+        if !dispatch::is_of_one_host(peer.ip()) || peer.address.port() == 0 {
+            return;
+        }
+        let handshakes = self.endpoint.handshake_count();
+        let (moment, effects) = (&mut m.of_dtls(), &mut self.effects);
+        self.endpoint
+            .handle_datagram(moment, peer.address, bytes, effects);
+        if self.endpoint.handshake_count() > handshakes
+            && let Some(local) = peer.local
+        {
+            self.local_by_address.insert(peer.address, local);
+        }
+        self.settle(m, peer.local, out);
+    }
+
+    /// Takes who has the identity of a handshake.
+    pub fn handle_credentials(
+        &mut self,
+        m: &mut SecureMoment<'_>,
+        ClaimId(id): ClaimId,
+        found: Result<Option<KnownCredentials>, StoreUnavailable>,
+        out: &mut Vec<AssociationEffect>,
+    ) {
+        if self.sessions.contains_key(&id) {
+            self.own_resumed(id, found, out);
+        } else if self.claims.contains_key(&id) {
+            self.answer_claim(m, id, found);
+        }
+        self.settle(m, None, out);
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, m: &mut SecureMoment<'_>, out: &mut Vec<AssociationEffect>) {
+        self.endpoint
+            .handle_timeout(&mut m.of_dtls(), &mut self.effects);
+        self.settle(m, None, out);
+    }
+
+    /// Sends a message to a device over its session. Returns whether there is one.
+    pub fn send(
+        &mut self,
+        m: &mut SecureMoment<'_>,
+        device: DeviceKey,
+        message: &[u8],
+        out: &mut Vec<AssociationEffect>,
+    ) -> bool {
+        let Some(id) = self.session_by_device.get(&device).copied() else {
+            return false;
+        };
+        let local = self.sessions.get(&id).and_then(|session| session.local);
+        let sent = self.endpoint.send(id, message, &mut self.effects);
+        self.settle(m, local, out);
+        sent.is_ok()
+    }
+
+    /// Ends the session of a device whose keys are no longer valid.
+    pub fn end(
+        &mut self,
+        m: &mut SecureMoment<'_>,
+        device: DeviceKey,
+        out: &mut Vec<AssociationEffect>,
+    ) {
+        if let Some(id) = self.session_by_device.remove(&device) {
+            let local = self.sessions.remove(&id).and_then(|session| session.local);
+            self.endpoint.close(id, &mut self.effects);
+            self.settle(m, local, out);
+        }
+    }
+
+    /// When `handle_timeout` is due.
+    pub fn next_timeout(&self) -> Option<Timestamp> {
+        let at = self.endpoint.next_timeout()?.as_ms();
+        Some(Timestamp::from_ms(i64::try_from(at).unwrap_or(i64::MAX)))
+    }
+
+    /// The association with a device.
+    pub fn snapshot(&self, device: DeviceKey) -> Option<AssociationSnapshot> {
+        let id = *self.session_by_device.get(&device)?;
+        let session = self.sessions.get(&id)?;
+        Some(AssociationSnapshot {
+            identity: ClaimedIdentity::of(self.endpoint.identity(id)?)?,
+            suite: session.security.suite.name(),
+            has_connection_id: session.security.has_connection_id,
+            is_resumed: session.security.is_resumed,
+            established_at: session.established_at,
+            authenticated_at: time_of(session.security.authenticated_at),
+            address: self.endpoint.peer(id)?,
+            address_changes: session.address_changes,
+        })
+    }
+
+    /// What happened so far.
+    pub fn counts(&self) -> AssociationCounts {
+        let counters = self.endpoint.counters();
+        AssociationCounts {
+            handshakes: self.outcomes,
+            cookies_sent: counters.cookies_sent,
+            address_changes: self.address_changes,
+            malformed: counters.malformed,
+            not_authentic: counters.not_authentic,
+            unknown_connection_ids: counters.unknown_connection_ids,
+            dropped: counters.records_dropped,
+            sessions: self.sessions.len(),
+            handshakes_open: self.endpoint.handshake_count(),
+        }
+    }
+
+    /// The arbiter whose Connection ID a datagram has.
+    fn home_of(&self, bytes: &[u8]) -> Option<ArbiterId> {
+        let DatagramRoute::ConnectionId(id) = DatagramRoute::of(bytes, PREFIX_LENGTH) else {
+            return None;
+        };
+        let number = u16::from_be_bytes(*id.first_chunk::<PREFIX_LENGTH>()?);
+        self.shard_map.numbered(number)
+    }
+
+    /// Settles the effects of a call, which may lead to further ones. `local` is the address that
+    /// the datagram was sent to, if it was a datagram.
+    fn settle(
+        &mut self,
+        m: &mut SecureMoment<'_>,
+        local: Option<LocalAddressId>,
+        out: &mut Vec<AssociationEffect>,
+    ) {
+        while !self.effects.is_empty() {
+            let mut effects = std::mem::take(&mut self.effects);
+            for effect in effects.iter() {
+                self.settle_one(m, local, &effect, out);
+            }
+            effects.clear();
+            // The buffer that has memory is kept.
+            if self.effects.is_empty() {
+                self.effects = effects;
+            }
+        }
+        if self.endpoint.handshake_count() == 0 {
+            self.local_by_address.clear();
+        }
+    }
+
+    fn settle_one(
+        &mut self,
+        m: &mut SecureMoment<'_>,
+        local: Option<LocalAddressId>,
+        effect: &Effect<'_>,
+        out: &mut Vec<AssociationEffect>,
+    ) {
+        match *effect {
+            Effect::Send { peer, datagram } => {
+                let local = local.or_else(|| self.local_by_address.get(&peer).copied());
+                let peer = Peer::secured(peer).sent_to(local);
+                out.push(AssociationEffect::Send(peer, datagram.to_vec()));
+            }
+            Effect::LookUpPsk {
+                association,
+                identity,
+            } => match str::from_utf8(identity) {
+                Ok(identity) => {
+                    self.look_up(association, ClaimedIdentity::Psk(identity.into()), out);
+                }
+                // A name of a device is text.
+                Err(_) => {
+                    let (moment, effects) = (&mut m.of_dtls(), &mut self.effects);
+                    self.endpoint.provide_psk(moment, association, &[], effects);
+                }
+            },
+            Effect::AdmitPublicKey {
+                association,
+                public_key,
+            } => match RawPublicKey::from_spki(public_key) {
+                Ok(key) => self.look_up(association, ClaimedIdentity::PublicKey(key), out),
+                Err(InvalidPublicKey) => self.endpoint.refuse(association, &mut self.effects),
+            },
+            Effect::Established {
+                association,
+                peer,
+                identity,
+                security,
+                ..
+            } => {
+                let local = local.or_else(|| self.local_by_address.remove(&peer));
+                let claim = self.claims.remove(&association);
+                let owner = match claim.as_ref().map(|claim| claim.holder) {
+                    Some(Holder::Device(device)) => Owner::Device(device),
+                    Some(Holder::LookedUp | Holder::Nobody | Holder::DeviceWithoutKey(_))
+                    | None => Owner::LookedUp(Vec::new()),
+                };
+                let session = Session {
+                    owner,
+                    local,
+                    security,
+                    established_at: m.now,
+                    address_changes: 0,
+                };
+                self.establish(association, identity, session, out);
+                let used = claim.map_or_else(Vec::new, |claim| claim.uses);
+                let used = used.into_iter().nth(security.psk_index).flatten();
+                out.extend(used.map(AssociationEffect::Commit));
+            }
+            Effect::Received {
+                association,
+                content,
+            } => self.receive(association, local, content, out),
+            Effect::Moved { association, .. } => {
+                self.address_changes += 1;
+                if let Some(session) = self.sessions.get_mut(&association) {
+                    session.address_changes = session.address_changes.saturating_add(1);
+                }
+            }
+            Effect::Closed {
+                association,
+                reason:
+                    CloseReason::CloseNotify
+                    | CloseReason::Alert(_)
+                    | CloseReason::Idle
+                    | CloseReason::Evicted
+                    | CloseReason::Replaced,
+            } => self.forget(association),
+            Effect::Failed {
+                association,
+                peer,
+                reason,
+            } => self.fail(association, (peer, local), reason, out),
+        }
+    }
+
+    fn look_up(
+        &mut self,
+        id: dtls::AssociationId,
+        claimed: ClaimedIdentity,
+        out: &mut Vec<AssociationEffect>,
+    ) {
+        let claim = Claim {
+            identity: claimed.clone(),
+            holder: Holder::LookedUp,
+            uses: Vec::new(),
+        };
+        self.claims.insert(id, claim);
+        out.push(AssociationEffect::LookUp(ClaimId(id), claimed));
+    }
+
+    /// Goes on with a handshake whose identity was looked up.
+    fn answer_claim(
+        &mut self,
+        m: &mut SecureMoment<'_>,
+        id: dtls::AssociationId,
+        found: Result<Option<KnownCredentials>, StoreUnavailable>,
+    ) {
+        let Some(claim) = self.claims.get_mut(&id) else {
+            return;
+        };
+        let Ok(found) = found else {
+            self.claims.remove(&id);
+            self.count(HandshakeOutcome::StoreUnavailable);
+            // The device begins anew, when it has waited long enough for an answer.
+            return self.endpoint.forget(id);
+        };
+        claim.holder = match &found {
+            Some(known) if claim.identity.is_held_by(known) => Holder::Device(known.profile.key()),
+            Some(known) => Holder::DeviceWithoutKey(known.profile.key()),
+            None => Holder::Nobody,
+        };
+        if let Some(known) = &found {
+            claim.uses = claim.identity.uses_of(known, m.now);
+        }
+        let (moment, effects) = (&mut m.of_dtls(), &mut self.effects);
+        match (&claim.identity, claim.holder) {
+            (ClaimedIdentity::Psk(_), _) => {
+                let psks = found.map_or_else(Vec::new, |known| known.psks);
+                let candidates: Vec<&[u8]> = psks.iter().map(OpenPsk::as_bytes).collect();
+                self.endpoint.provide_psk(moment, id, &candidates, effects);
+            }
+            (ClaimedIdentity::PublicKey(_), Holder::Device(_)) => {
+                self.endpoint.admit(moment, id, effects);
+            }
+            (
+                ClaimedIdentity::PublicKey(_),
+                Holder::LookedUp | Holder::Nobody | Holder::DeviceWithoutKey(_),
+            ) => self.endpoint.refuse(id, effects),
+        }
+    }
+
+    fn establish(
+        &mut self,
+        id: dtls::AssociationId,
+        identity: &Identity,
+        session: Session,
+        out: &mut Vec<AssociationEffect>,
+    ) {
+        match (&session.owner, ClaimedIdentity::of(identity)) {
+            (Owner::Device(device), _) => {
+                let device = *device;
+                self.count(HandshakeOutcome::Completed);
+                self.sessions.insert(id, session);
+                self.own(device, id);
+            }
+            (Owner::LookedUp(_), Some(claimed)) => {
+                self.sessions.insert(id, session);
+                out.push(AssociationEffect::LookUp(ClaimId(id), claimed));
+            }
+            (Owner::LookedUp(_), None) => self.endpoint.forget(id),
+        }
+    }
+
+    /// A device has one session: the newest.
+    fn own(&mut self, device: DeviceKey, id: dtls::AssociationId) {
+        let earlier = self.session_by_device.insert(device, id);
+        if let Some(earlier) = earlier.filter(|earlier| *earlier != id) {
+            self.sessions.remove(&earlier);
+            self.endpoint.forget(earlier);
+        }
+    }
+
+    /// Goes on with a resumed session whose device was looked up.
+    fn own_resumed(
+        &mut self,
+        id: dtls::AssociationId,
+        found: Result<Option<KnownCredentials>, StoreUnavailable>,
+        out: &mut Vec<AssociationEffect>,
+    ) {
+        let claimed = self.endpoint.identity(id).and_then(ClaimedIdentity::of);
+        let Some(session) = self.sessions.get_mut(&id) else {
+            return;
+        };
+        let authenticated_at = time_of(session.security.authenticated_at);
+        let Owner::LookedUp(early) = &mut session.owner else {
+            return;
+        };
+        let early = std::mem::take(early);
+        let is_still_of = |profile: &Profile| {
+            let claimed = claimed.as_ref();
+            claimed.is_some_and(|it| it.is_still_of(profile, authenticated_at))
+        };
+        let (outcome, refused) = match found {
+            Err(StoreUnavailable) => (HandshakeOutcome::StoreUnavailable, None),
+            Ok(None) => (HandshakeOutcome::UnknownIdentity, None),
+            Ok(Some(known)) if is_still_of(&known.profile) => {
+                let device = known.profile.key();
+                session.owner = Owner::Device(device);
+                self.count(HandshakeOutcome::Resumed);
+                self.own(device, id);
+                for content in early {
+                    self.receive(id, None, &content, out);
+                }
+                return;
+            }
+            Ok(Some(known)) => {
+                let fault = HandshakeFault::Revoked;
+                let refused = (known.profile.key(), fault);
+                (HandshakeOutcome::Refused(fault), Some(refused))
+            }
+        };
+        let local = session.local;
+        self.count(outcome);
+        let address = self.endpoint.peer(id);
+        if let (Some((device, fault)), Some(address)) = (refused, address) {
+            let peer = Peer::secured(address).sent_to(local);
+            out.push(AssociationEffect::Refuse(device, peer, fault));
+        }
+        self.sessions.remove(&id);
+        // The device is told, and makes a full handshake.
+        self.endpoint.close(id, &mut self.effects);
+    }
+
+    fn receive(
+        &mut self,
+        id: dtls::AssociationId,
+        local: Option<LocalAddressId>,
+        content: &[u8],
+        out: &mut Vec<AssociationEffect>,
+    ) {
+        let (Some(session), Some(address)) = (self.sessions.get_mut(&id), self.endpoint.peer(id))
+        else {
+            return;
+        };
+        session.local = local.or(session.local);
+        match &mut session.owner {
+            Owner::Device(device) => {
+                let peer = Peer::secured(address).of_device(*device);
+                let peer = peer.sent_to(session.local);
+                out.push(AssociationEffect::Receive(*device, peer, content.to_vec()));
+            }
+            // Beyond the bound the network has lost it.
+            Owner::LookedUp(early) if early.len() < EARLY_RECORDS_MAX => {
+                early.push(content.to_vec());
+            }
+            Owner::LookedUp(_) => {}
+        }
+    }
+
+    fn forget(&mut self, id: dtls::AssociationId) {
+        let Some(session) = self.sessions.remove(&id) else {
+            return;
+        };
+        if let Owner::Device(device) = session.owner
+            && self.session_by_device.get(&device) == Some(&id)
+        {
+            self.session_by_device.remove(&device);
+        }
+    }
+
+    fn fail(
+        &mut self,
+        id: dtls::AssociationId,
+        (address, local): (SocketAddr, Option<LocalAddressId>),
+        reason: HandshakeFailure,
+        out: &mut Vec<AssociationEffect>,
+    ) {
+        let local = self.local_by_address.remove(&address).or(local);
+        let holder = self.claims.remove(&id).map(|claim| claim.holder);
+        let fault = match reason {
+            HandshakeFailure::WrongKey => Some(HandshakeFault::WrongKey),
+            HandshakeFailure::RefusedByPeer(_) => Some(HandshakeFault::EndedByPeer),
+            HandshakeFailure::Refused(_) => Some(HandshakeFault::Protocol),
+            HandshakeFailure::TimedOut | HandshakeFailure::Evicted | HandshakeFailure::Replaced => {
+                None
+            }
+        };
+        let outcome = match (holder, fault, reason) {
+            (Some(Holder::Device(device)), Some(fault), _) => {
+                let peer = Peer::secured(address).sent_to(local);
+                out.push(AssociationEffect::Refuse(device, peer, fault));
+                HandshakeOutcome::Refused(fault)
+            }
+            (Some(Holder::DeviceWithoutKey(device)), Some(_), _) => {
+                let (peer, fault) = (Peer::secured(address).sent_to(local), HandshakeFault::NoKey);
+                out.push(AssociationEffect::Refuse(device, peer, fault));
+                HandshakeOutcome::Refused(fault)
+            }
+            (Some(Holder::Nobody), Some(_), _) => HandshakeOutcome::UnknownIdentity,
+            (_, _, HandshakeFailure::TimedOut) => HandshakeOutcome::TimedOut,
+            (_, _, HandshakeFailure::Evicted) => HandshakeOutcome::Evicted,
+            (_, _, HandshakeFailure::Replaced) => HandshakeOutcome::Replaced,
+            (
+                Some(Holder::LookedUp) | None,
+                _,
+                HandshakeFailure::WrongKey
+                | HandshakeFailure::RefusedByPeer(_)
+                | HandshakeFailure::Refused(_),
+            )
+            | (Some(_), None, _) => HandshakeOutcome::Failed,
+        };
+        self.count(outcome);
+    }
+
+    fn count(&mut self, outcome: HandshakeOutcome) {
+        if let Some(count) = self.outcomes.get_mut(outcome.index()) {
+            *count += 1;
+        }
+    }
+}
+
+impl Default for AssociationLimits {
+    fn default() -> Self {
+        Self {
+            sessions_max: SESSIONS_MAX,
+            handshakes_max: HANDSHAKES_MAX,
+            idle_timeout_ms: SESSION_IDLE_MS,
+            retransmit_ms: HANDSHAKE_RETRANSMIT_MS,
+        }
+    }
+}
+
+impl AssociationLimits {
+    /// The part of each of several arbiters, of what all of them have together.
+    pub fn shared_among(self, arbiters: usize) -> Self {
+        let part = |all: usize| all.div_ceil(arbiters.max(1));
+        Self {
+            sessions_max: part(self.sessions_max),
+            handshakes_max: part(self.handshakes_max),
+            ..self
+        }
+    }
+}
+
+impl SecureMoment<'_> {
+    fn of_dtls(&mut self) -> dtls::Moment<'_> {
+        dtls::Moment {
+            now: dtls::Timestamp::from_ms(u64::try_from(self.now.as_ms()).unwrap_or(0)),
+            entropy: &mut self.entropy,
+        }
+    }
+}
+
+impl ClaimedIdentity {
+    /// The identity of a session; none if it is no text, which no device has.
+    fn of(identity: &Identity) -> Option<Self> {
+        match identity {
+            Identity::Psk(identity) => Some(Self::Psk(str::from_utf8(identity).ok()?.into())),
+            Identity::RawPublicKey(spki) => {
+                Some(Self::PublicKey(RawPublicKey::from_spki(spki).ok()?))
+            }
+        }
+    }
+}
+
+impl ClaimedIdentity {
+    /// The name of the device that has the identity.
+    pub fn name(&self) -> UniqueName {
+        match self {
+            Self::Psk(identity) => UniqueName::PskIdentity(identity.clone()),
+            Self::PublicKey(key) => UniqueName::PublicKey(*key),
+        }
+    }
+
+    /// The valid pre-shared keys that a device has of the identity.
+    pub fn psks_of<'p>(&self, profile: &'p Profile) -> Vec<&'p Psk> {
+        match self {
+            Self::Psk(identity) => profile.credentials.psks_of(identity).collect(),
+            Self::PublicKey(_) => Vec::new(),
+        }
+    }
+
+    /// Whether a device has a valid key of the identity.
+    fn is_held_by(&self, known: &KnownCredentials) -> bool {
+        match self {
+            Self::Psk(_) => !known.psks.is_empty(),
+            Self::PublicKey(key) => known.profile.credentials.has_public_key(key),
+        }
+    }
+
+    /// What the use of each valid key changes.
+    fn uses_of(&self, known: &KnownCredentials, now: Timestamp) -> Vec<Option<Box<Batch>>> {
+        let batch_of = |used| key_used(&known.profile, &used, now).map(Box::new);
+        match self {
+            Self::Psk(_) => {
+                let psks = known.psks.iter().map(|it| UsedKey::Psk(it.psk.clone()));
+                psks.map(batch_of).collect()
+            }
+            Self::PublicKey(key) => vec![batch_of(UsedKey::PublicKey(*key))],
+        }
+    }
+
+    /// Whether a session of the identity is still one of a device.
+    fn is_still_of(&self, profile: &Profile, authenticated_at: Timestamp) -> bool {
+        let credentials = &profile.credentials;
+        match self {
+            Self::Psk(identity) => credentials.admit_session_of(identity, authenticated_at),
+            Self::PublicKey(key) => credentials.admit_session_with(key, authenticated_at),
+        }
+    }
+}
+
+impl OpenPsk {
+    /// A key that was opened.
+    pub fn new(psk: &Psk, bytes: Vec<u8>) -> Self {
+        Self {
+            psk: psk.clone(),
+            bytes: Zeroizing::new(bytes),
+        }
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl std::fmt::Debug for OpenPsk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OpenPsk(..)")
+    }
+}
+
+impl std::fmt::Debug for AssociationSecrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AssociationSecrets(..)")
+    }
+}
+
+impl std::fmt::Debug for SecureMoment<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SecureMoment({:?})", self.now)
+    }
+}
+
+fn time_of(at: dtls::Timestamp) -> Timestamp {
+    Timestamp::from_ms(i64::try_from(at.as_ms()).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,572 @@
+//! Associations with real devices of DTLS, over a network without time.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use dtls::ClientConfig;
+
+use super::*;
+use crate::change::Change;
+use crate::directory::credentials::{with_psk, without_psk};
+use crate::directory::device::{NewDevice, draft_device};
+use crate::ids::{CustomerId, DeviceId};
+use crate::moment::Moment;
+use crate::sealed::Sealed;
+
+const HOME: &str = "198.51.100.7:40000";
+const ELSEWHERE: &str = "203.0.113.5:61000";
+const KEY: u8 = 1;
+const OTHER_KEY: u8 = 2;
+
+#[test]
+fn a_message_comes_from_the_device_that_proved_its_key() {
+    let mut fixture = Fixture::of(1, &["meter", "pump"]);
+    let mut meter = fixture.connected("meter", KEY, HOME);
+    fixture.says(&mut meter, b"21.5");
+    let [(device, peer, content)] = fixture.take_received().try_into().unwrap();
+    assert_eq!((device, &content[..]), (fixture.key("meter"), &b"21.5"[..]));
+    assert_eq!(
+        peer.association,
+        Some(crate::peer::AssociationId::of(device))
+    );
+    assert_eq!(peer.address, HOME.parse().unwrap());
+    assert!(fixture.tell("meter", b"3.0"));
+    fixture.run(&mut meter);
+    assert_eq!(meter.heard, [b"3.0"]);
+    assert!(!fixture.tell("pump", b"nothing"), "it has no session");
+}
+
+#[test]
+fn a_record_goes_to_the_arbiter_that_its_connection_id_names() {
+    let mut fixture = Fixture::of(3, &["meter"]);
+    let mut meter = fixture.connected("meter", KEY, HOME);
+    for at in 0..3 {
+        fixture.kernel = at;
+        meter.address = SocketAddr::new(meter.address.ip(), 50_000 + at as u16);
+        fixture.says(&mut meter, b"on");
+    }
+    assert_eq!(fixture.take_received().len(), 3);
+    assert_eq!(fixture.forwarded, 2, "those that arrived elsewhere");
+    let session = fixture.arbiters[0].snapshot(fixture.key("meter")).unwrap();
+    assert_eq!(session.address, meter.address);
+    assert_eq!(session.address_changes, 3);
+}
+
+#[test]
+fn a_hello_without_a_cookie_leaves_nothing() {
+    let mut fixture = Fixture::of(1, &["meter"]);
+    for port in 1..1_000 {
+        let mut stranger = Client::new("meter", KEY, &format!("192.0.2.1:{port}"));
+        stranger.connect(&mut fixture, None);
+        let (from, hello) = stranger.outgoing.pop_front().unwrap();
+        fixture.receives(from, &hello);
+    }
+    let counts = fixture.arbiters[0].counts();
+    assert_eq!(counts.cookies_sent, 999);
+    assert_eq!((counts.handshakes_open, counts.sessions), (0, 0));
+    assert!(fixture.arbiters[0].local_by_address.is_empty());
+    assert_eq!(fixture.look_ups, 0);
+}
+
+#[test]
+fn a_wrong_key_is_refused_for_its_device_and_an_unknown_identity_for_nobody() {
+    let mut fixture = Fixture::of(1, &["meter"]);
+    let mut impostor = Client::new("meter", OTHER_KEY, ELSEWHERE);
+    impostor.connect(&mut fixture, None);
+    fixture.run(&mut impostor);
+    let mut nobody = Client::new("nobody", KEY, HOME);
+    nobody.connect(&mut fixture, None);
+    fixture.run(&mut nobody);
+    fixture.give_up();
+    let peer = Peer::secured(ELSEWHERE.parse().unwrap());
+    let refused = [(fixture.key("meter"), peer, HandshakeFault::WrongKey)];
+    assert_eq!(fixture.refused, refused);
+    assert_eq!(
+        fixture.outcomes(),
+        [
+            HandshakeOutcome::UnknownIdentity,
+            HandshakeOutcome::Refused(HandshakeFault::WrongKey)
+        ]
+    );
+}
+
+#[test]
+fn a_resumed_session_is_of_the_device_until_its_key_is_removed() {
+    let mut fixture = Fixture::of(1, &["meter"]);
+    let mut meter = fixture.connected("meter", KEY, HOME);
+    let ticket = meter.resumption.take();
+    // As after a crash: nothing is left but the key of tickets.
+    fixture.arbiters = arbiters(1);
+    meter.connect(&mut fixture, ticket);
+    fixture.run(&mut meter);
+    fixture.says(&mut meter, b"again");
+    assert_eq!(fixture.take_received().len(), 1);
+    assert_eq!(fixture.outcomes(), [HandshakeOutcome::Resumed]);
+    let ticket = meter.resumption.take();
+    let profile = fixture.profiles.get_mut("meter").unwrap();
+    *profile = without_psk(profile).unwrap();
+    fixture.arbiters = arbiters(1);
+    meter.connect(&mut fixture, ticket);
+    fixture.run(&mut meter);
+    let refused = HandshakeOutcome::Refused(HandshakeFault::Revoked);
+    assert_eq!(fixture.outcomes(), [refused]);
+    assert_eq!(fixture.arbiters[0].counts().sessions, 0);
+    assert!(!fixture.tell("meter", b"secret"));
+}
+
+#[test]
+fn a_message_that_overtakes_the_look_up_of_a_resumed_session_waits() {
+    let mut fixture = Fixture::of(1, &["meter"]);
+    let mut meter = fixture.connected("meter", KEY, HOME);
+    let ticket = meter.resumption.take();
+    fixture.arbiters = arbiters(1);
+    fixture.is_slow = true;
+    meter.connect(&mut fixture, ticket);
+    fixture.run(&mut meter);
+    for _ in 0..EARLY_RECORDS_MAX + 1 {
+        fixture.says(&mut meter, b"early");
+    }
+    assert_eq!(fixture.take_received(), []);
+    fixture.answer_slow();
+    assert_eq!(fixture.take_received().len(), EARLY_RECORDS_MAX);
+}
+
+#[test]
+fn a_device_has_one_session_the_newest() {
+    let mut fixture = Fixture::of(1, &["meter"]);
+    let mut first = fixture.connected("meter", KEY, HOME);
+    let mut second = fixture.connected("meter", KEY, ELSEWHERE);
+    assert_eq!(fixture.arbiters[0].counts().sessions, 1);
+    assert!(fixture.tell("meter", b"on"));
+    fixture.run(&mut first);
+    fixture.run(&mut second);
+    assert_eq!((first.heard.len(), second.heard.len()), (0, 1));
+    fixture.says(&mut first, b"late");
+    assert_eq!(fixture.take_received(), []);
+}
+
+#[test]
+fn the_first_use_of_a_new_key_ends_the_previous_one() {
+    let mut fixture = Fixture::of(1, &["meter"]);
+    let profile = fixture.profiles.get_mut("meter").unwrap();
+    *profile = with_psk(profile, None, sealed(OTHER_KEY), Timestamp::from_ms(5));
+    fixture.connected("meter", KEY, HOME);
+    assert_eq!(fixture.commits, 0);
+    fixture.connected("meter", OTHER_KEY, HOME);
+    assert_eq!(fixture.commits, 1);
+    let mut late = Client::new("meter", KEY, ELSEWHERE);
+    late.connect(&mut fixture, None);
+    fixture.run(&mut late);
+    fixture.give_up();
+    assert_eq!(fixture.refused.len(), 1);
+}
+
+#[test]
+fn sessions_and_handshakes_end_by_age() {
+    let mut fixture = Fixture::of(1, &["meter"]);
+    let mut meter = fixture.connected("meter", KEY, HOME);
+    let due = fixture.arbiters[0].next_timeout().unwrap();
+    fixture.now = due;
+    fixture.passes();
+    // The last flight is forgotten first.
+    let due = fixture.arbiters[0].next_timeout().unwrap();
+    fixture.now = due.max(fixture.now.plus_ms(8 * 86_400_000));
+    fixture.passes();
+    assert_eq!(fixture.arbiters[0].counts().sessions, 0);
+    assert_eq!(fixture.arbiters[0].next_timeout(), None);
+    fixture.says(&mut meter, b"late");
+    assert_eq!(fixture.take_received(), []);
+    assert_eq!(fixture.arbiters[0].counts().unknown_connection_ids, 1);
+}
+
+/// Devices move, make new handshakes, resume, and are impersonated; records are replayed from
+/// anywhere. Whatever happens, a message for a device is read by a holder of its key or by nobody.
+#[test]
+fn what_a_device_is_told_reaches_the_holder_of_its_key_only() {
+    let names = ["a", "b", "c"];
+    for seed in 1..=40 {
+        let mut fixture = Fixture::of(2, &names);
+        fixture.seed = seed;
+        let mut devices: Vec<Client> = names
+            .iter()
+            .zip(1..)
+            .map(|(name, host)| fixture.connected(name, KEY, &format!("198.51.100.{host}:40000")))
+            .collect();
+        let mut impostor = Client::new("a", OTHER_KEY, ELSEWHERE);
+        let mut overheard: Vec<(SocketAddr, Vec<u8>)> = Vec::new();
+        for round in 0..60_u32 {
+            let who = fixture.below(names.len());
+            fixture.kernel = fixture.below(2);
+            match fixture.below(6) {
+                0 => devices[who].address = fixture.address(),
+                1 => {
+                    let ticket = devices[who].resumption.clone();
+                    devices[who].connect(&mut fixture, ticket);
+                }
+                2 => {
+                    impostor.address = devices[who].address;
+                    impostor.identity = names[who];
+                    impostor.connect(&mut fixture, None);
+                }
+                3 if !overheard.is_empty() => {
+                    let (_, record) = overheard[fixture.below(overheard.len())].clone();
+                    let from = fixture.address();
+                    fixture.receives(from, &record);
+                }
+                _ => fixture.says(&mut devices[who], b"up"),
+            }
+            overheard.extend(devices[who].sent_lately());
+            fixture.run(&mut devices[who]);
+            fixture.run(&mut impostor);
+            let message = format!("{} {round}", names[who]);
+            fixture.tell(names[who], message.as_bytes());
+            for device in devices.iter_mut().chain([&mut impostor]) {
+                fixture.run(device);
+            }
+            fixture.network.clear();
+        }
+        assert_eq!(impostor.heard, [[0_u8; 0]; 0], "seed {seed}");
+        for (name, device) in names.iter().zip(&devices) {
+            let is_its = |message: &Vec<u8>| message.starts_with(name.as_bytes());
+            assert!(device.heard.iter().all(is_its), "seed {seed}");
+            assert!(!device.heard.is_empty(), "seed {seed}");
+        }
+        for (device, _, content) in fixture.take_received() {
+            assert_eq!(content, b"up", "seed {seed}: {device}");
+        }
+    }
+}
+
+type Out = Vec<AssociationEffect>;
+
+/// A service of several arbiters, and the network before it.
+struct Fixture {
+    arbiters: Vec<Associations>,
+    profiles: BTreeMap<&'static str, Profile>,
+    /// The arbiter whose socket receives.
+    kernel: usize,
+    now: Timestamp,
+    seed: u64,
+    /// Records on their way to devices.
+    network: VecDeque<(SocketAddr, Vec<u8>)>,
+    received: Vec<(DeviceKey, Peer, Vec<u8>)>,
+    refused: Vec<(DeviceKey, Peer, HandshakeFault)>,
+    forwarded: usize,
+    look_ups: usize,
+    commits: usize,
+    /// Whether look-ups wait for `answer_slow`.
+    is_slow: bool,
+    slow: Vec<(usize, ClaimId, ClaimedIdentity)>,
+}
+
+/// A device that speaks DTLS.
+struct Client {
+    endpoint: Endpoint,
+    association: Option<dtls::AssociationId>,
+    address: SocketAddr,
+    identity: &'static str,
+    key: u8,
+    outgoing: VecDeque<(SocketAddr, Vec<u8>)>,
+    sent: Vec<(SocketAddr, Vec<u8>)>,
+    heard: Vec<Vec<u8>>,
+    resumption: Option<dtls::Resumption>,
+}
+
+impl Fixture {
+    fn of(count: usize, names: &[&'static str]) -> Self {
+        let customer = CustomerId::parse("acme").unwrap();
+        let profile = |name: &&'static str| {
+            let new = NewDevice {
+                device: Some(DeviceId::parse(name).unwrap()),
+                ..NewDevice::default()
+            };
+            let mut moment = Moment::new(Timestamp::from_ms(0), 7);
+            let profile = draft_device(&mut moment, &customer, new).unwrap();
+            let keyed = with_psk(&profile, None, sealed(KEY), Timestamp::from_ms(1));
+            (*name, keyed)
+        };
+        Self {
+            arbiters: arbiters(count),
+            profiles: names.iter().map(profile).collect(),
+            kernel: 0,
+            now: Timestamp::from_ms(1_700_000_000_000),
+            seed: 1,
+            network: VecDeque::new(),
+            received: Vec::new(),
+            refused: Vec::new(),
+            forwarded: 0,
+            look_ups: 0,
+            commits: 0,
+            is_slow: false,
+            slow: Vec::new(),
+        }
+    }
+
+    fn key(&self, name: &str) -> DeviceKey {
+        self.profiles[name].key()
+    }
+
+    fn connected(&mut self, name: &'static str, key: u8, address: &str) -> Client {
+        let mut client = Client::new(name, key, address);
+        client.connect(self, None);
+        self.run(&mut client);
+        assert!(client.resumption.is_some(), "no session of {name}");
+        client
+    }
+
+    /// The device sends a message, which arrives.
+    fn says(&mut self, client: &mut Client, content: &[u8]) {
+        let Some(association) = client.association else {
+            return;
+        };
+        let mut out = Effects::new();
+        if client.endpoint.send(association, content, &mut out).is_ok() {
+            client.take(&out);
+        }
+        self.run(client);
+    }
+
+    /// Sends a message to a device. Returns whether there is a session.
+    fn tell(&mut self, name: &str, message: &[u8]) -> bool {
+        let (device, mut is_sent) = (self.key(name), false);
+        for at in 0..self.arbiters.len() {
+            is_sent |= self.call(at, |it, m, out| it.send(m, device, message, out));
+        }
+        is_sent
+    }
+
+    /// Exchanges records with a device until neither has any.
+    fn run(&mut self, client: &mut Client) {
+        loop {
+            let mut is_quiet = true;
+            while let Some((from, record)) = client.outgoing.pop_front() {
+                self.receives(from, &record);
+                is_quiet = false;
+            }
+            let (own, others): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.network)
+                .into_iter()
+                .partition(|(to, _)| *to == client.address);
+            self.network = others;
+            for (_, record) in own {
+                client.hears(self, &record);
+                is_quiet = false;
+            }
+            if is_quiet {
+                return;
+            }
+        }
+    }
+
+    fn receives(&mut self, from: SocketAddr, record: &[u8]) {
+        let peer = Peer::secured(from);
+        self.call(self.kernel, |it, m, out| {
+            it.handle_datagram(m, peer, record, out)
+        });
+    }
+
+    fn passes(&mut self) {
+        for at in 0..self.arbiters.len() {
+            self.call(at, |it, m, out| it.handle_timeout(m, out));
+        }
+    }
+
+    /// Handshakes whose peer is silent are given up.
+    fn give_up(&mut self) {
+        self.now = self.now.plus_ms(61_000);
+        self.passes();
+    }
+
+    fn answer_slow(&mut self) {
+        for (at, claim, identity) in std::mem::take(&mut self.slow) {
+            self.answer(at, claim, &identity);
+        }
+    }
+
+    fn call<T>(
+        &mut self,
+        at: usize,
+        input: impl FnOnce(&mut Associations, &mut SecureMoment<'_>, &mut Out) -> T,
+    ) -> T {
+        let (mut out, mut seed) = (Vec::new(), self.seed);
+        let mut entropy = |bytes: &mut [u8]| bytes.fill_with(|| next(&mut seed));
+        let mut moment = SecureMoment {
+            now: self.now,
+            entropy: &mut entropy,
+        };
+        let returned = input(&mut self.arbiters[at], &mut moment, &mut out);
+        self.seed = seed;
+        for effect in out {
+            self.perform(at, effect);
+        }
+        returned
+    }
+
+    fn perform(&mut self, at: usize, effect: AssociationEffect) {
+        match effect {
+            AssociationEffect::Send(to, record) => self.network.push_back((to.address, record)),
+            AssociationEffect::Forward(to, peer, record) => {
+                self.forwarded += 1;
+                self.call(to.index(), |it, m, out| {
+                    it.handle_forwarded(m, peer, &record, out)
+                });
+            }
+            AssociationEffect::LookUp(claim, identity) if self.is_slow => {
+                self.slow.push((at, claim, identity));
+            }
+            AssociationEffect::LookUp(claim, identity) => self.answer(at, claim, &identity),
+            AssociationEffect::Receive(device, peer, content) => {
+                self.received.push((device, peer, content));
+            }
+            AssociationEffect::Commit(batch) => {
+                self.commits += 1;
+                for change in batch.changes {
+                    let Change::PutDevice { profile, .. } = change else {
+                        panic!("{change:?}");
+                    };
+                    let (mut kept, key) = (self.profiles.values_mut(), profile.key());
+                    *kept.find(|it| it.key() == key).unwrap() = *profile;
+                }
+            }
+            AssociationEffect::Refuse(device, peer, fault) => {
+                self.refused.push((device, peer, fault));
+            }
+        }
+    }
+
+    fn answer(&mut self, at: usize, claim: ClaimId, identity: &ClaimedIdentity) {
+        self.look_ups += 1;
+        let ClaimedIdentity::Psk(name) = identity else {
+            panic!("{identity:?}");
+        };
+        let found = self.profiles.get(&**name).map(|profile| KnownCredentials {
+            profile: Box::new(profile.clone()),
+            psks: identity
+                .psks_of(profile)
+                .into_iter()
+                .map(|psk| OpenPsk::new(psk, psk.key.as_bytes().to_vec()))
+                .collect(),
+        });
+        self.call(at, |it, m, out| {
+            it.handle_credentials(m, claim, Ok(found), out)
+        });
+    }
+
+    fn take_received(&mut self) -> Vec<(DeviceKey, Peer, Vec<u8>)> {
+        std::mem::take(&mut self.received)
+    }
+
+    /// The outcomes of handshakes, each once.
+    fn outcomes(&self) -> Vec<HandshakeOutcome> {
+        let counts = self.arbiters[0].counts().handshakes;
+        let had = HandshakeOutcome::ALL.into_iter().zip(counts);
+        had.filter(|(_, count)| *count > 0)
+            .map(|(it, _)| it)
+            .collect()
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        usize::from(next(&mut self.seed)) % bound
+    }
+
+    fn address(&mut self) -> SocketAddr {
+        let port = 1_024 + 256 * self.below(200) + self.below(256);
+        SocketAddr::from(([203, 0, 113, 9], u16::try_from(port).unwrap()))
+    }
+}
+
+impl Client {
+    fn new(identity: &'static str, key: u8, address: &str) -> Self {
+        let mut config = Config::new([0; 32]);
+        config.accepts_clients = false;
+        Self {
+            endpoint: Endpoint::new(Arc::new(config)),
+            association: None,
+            address: address.parse().unwrap(),
+            identity,
+            key,
+            outgoing: VecDeque::new(),
+            sent: Vec::new(),
+            heard: Vec::new(),
+            resumption: None,
+        }
+    }
+
+    fn connect(&mut self, fixture: &mut Fixture, ticket: Option<dtls::Resumption>) {
+        if let Some(earlier) = self.association.take() {
+            self.endpoint.forget(earlier);
+        }
+        let mut client = ClientConfig::with_psk(self.identity.as_bytes(), &[self.key; 16]);
+        client.resumption = ticket;
+        let mut out = Effects::new();
+        let mut entropy = |bytes: &mut [u8]| bytes.fill_with(|| next(&mut fixture.seed));
+        let mut moment = dtls::Moment {
+            now: dtls::Timestamp::from_ms(1),
+            entropy: &mut entropy,
+        };
+        let begun = self
+            .endpoint
+            .connect(&mut moment, server(), client, &mut out);
+        self.association = begun.ok();
+        self.take(&out);
+    }
+
+    fn hears(&mut self, fixture: &mut Fixture, record: &[u8]) {
+        let mut out = Effects::new();
+        let mut entropy = |bytes: &mut [u8]| bytes.fill_with(|| next(&mut fixture.seed));
+        let mut moment = dtls::Moment {
+            now: dtls::Timestamp::from_ms(1),
+            entropy: &mut entropy,
+        };
+        self.endpoint
+            .handle_datagram(&mut moment, server(), record, &mut out);
+        self.take(&out);
+    }
+
+    fn take(&mut self, effects: &Effects) {
+        for effect in effects.iter() {
+            match effect {
+                Effect::Send { datagram, .. } => {
+                    self.outgoing.push_back((self.address, datagram.to_vec()));
+                    self.sent.push((self.address, datagram.to_vec()));
+                }
+                Effect::Established { resumption, .. } => self.resumption = resumption.cloned(),
+                Effect::Received { content, .. } => self.heard.push(content.to_vec()),
+                Effect::Failed { .. } | Effect::Closed { .. } => self.association = None,
+                Effect::LookUpPsk { .. } | Effect::AdmitPublicKey { .. } | Effect::Moved { .. } => {
+                }
+            }
+        }
+    }
+
+    fn sent_lately(&mut self) -> Vec<(SocketAddr, Vec<u8>)> {
+        std::mem::take(&mut self.sent)
+    }
+}
+
+fn arbiters(count: usize) -> Vec<Associations> {
+    let shard_map = ShardMap::among(count);
+    let secrets = AssociationSecrets {
+        cookies: [1; 32],
+        tickets: [2; 32],
+    };
+    let limits = AssociationLimits::default();
+    let ids = shard_map.arbiters();
+    ids.map(|here| Associations::new(here, shard_map, limits, &secrets))
+        .collect()
+}
+
+/// The bytes of a key stand for its sealed form.
+fn sealed(key: u8) -> Sealed {
+    Sealed::from_bytes([key; 16].into())
+}
+
+fn server() -> SocketAddr {
+    "192.0.2.200:5684".parse().unwrap()
+}
+
+/// The next byte of a sequence (xorshift64).
+fn next(seed: &mut u64) -> u8 {
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    seed.to_be_bytes()[3]
+}

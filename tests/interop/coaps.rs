@@ -1,0 +1,119 @@
+//! Do devices by others register, send and answer over DTLS? libcoap's clients, and Eclipse Leshan
+//! on Scandium, with Connection ID.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::dtls::nat::Nat;
+use crate::leshan::QUICK_START;
+use crate::vocabulary::caller::Caller;
+use crate::vocabulary::lwm2m::{outcome, read};
+use crate::vocabulary::plain::ReportedData;
+use crate::vocabulary::program::Program;
+use crate::vocabulary::service::Service;
+
+const ID: &str = "lamp-7";
+const KEY: &str = "a key of 16 byte";
+
+/// How long Californium may take to notice that its session is gone.
+const GIVEN_UP_WITHIN: Duration = Duration::from_secs(240);
+
+#[test]
+fn libcoap_posts_data_over_dtls() {
+    let (service, caller) = start();
+    for (number, library) in ["openssl", "gnutls"].into_iter().enumerate() {
+        let mut command = Command::new(format!("coap-client-{library}"));
+        command.args(["-B", "20", "-m", "post", "-u", ID, "-k", KEY]);
+        command.args(["-e", &format!("2{number}.5")]);
+        command.arg(format!("coaps://{}/?t=flow", service.coaps));
+        Program::start(&mut command).finish();
+        let reported = caller.once_reported(ID, number + 1);
+        let expected = ReportedData::over_coap("flow", format!("2{number}.5"));
+        assert!(reported.contains(&expected), "{library}: {reported:?}");
+    }
+}
+
+#[test]
+fn libcoap_with_a_wrong_key_posts_nothing() {
+    let (service, caller) = start();
+    let mut command = Command::new("coap-client-openssl");
+    command.args(["-B", "3", "-m", "post", "-u", ID, "-k", "another key of 1"]);
+    command.args(["-e", "1"]);
+    command.arg(format!("coaps://{}/?t=flow", service.coaps));
+    let mut client = Program::start(&mut command);
+    client.ended();
+    assert_eq!(caller.messages(ID), [] as [Value; 0]);
+}
+
+#[test]
+fn leshan_registers_sends_and_answers_over_dtls() {
+    // Its own Connection IDs: none, and of six bytes.
+    for connection_id in ["0", "6"] {
+        let (service, caller) = start();
+        let nat = Nat::start(service.coaps);
+        let mut device = leshan(&nat, connection_id);
+        wait_for(&mut device, "registered");
+        for _ in 0..2 {
+            device.write_line("send");
+            assert_eq!(wait_for(&mut device, "sent"), "204");
+            let action = caller.perform(ID, &read("/3/0/0"));
+            assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+            assert_eq!(action["resultData"]["payload"], "Lamp Works", "{action}");
+            nat.rebind();
+        }
+        let association = caller.inspect(ID)["association"].take();
+        assert_eq!(association["connectionId"], true, "{association}");
+        assert_eq!(association["addressChanges"], 1, "{association}");
+    }
+}
+
+#[test]
+fn leshan_keeps_its_registration_after_a_crash() {
+    let (mut service, mut caller) = start();
+    let nat = Nat::start(service.coaps);
+    let mut device = leshan(&nat, "0");
+    wait_for(&mut device, "registered");
+    service.kill();
+    service.start_again();
+    caller.follow(&service);
+    // The update is lost with the session. Once Californium has given up, after 62 seconds by its
+    // defaults, the device makes a new handshake and sends it again.
+    device.write_line("update");
+    let is_update = |line: &str| (line == "updated").then_some(());
+    device.wait_for_within(GIVEN_UP_WITHIN, "an update", is_update);
+    let action = caller.perform(ID, &read("/3/0/0"));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+}
+
+fn start() -> (Service, Caller) {
+    let service = Service::start();
+    let caller = Caller::of_new_customer(&service, "Lamp Works");
+    caller.create_secured_device(ID, KEY);
+    (service, caller)
+}
+
+/// A device on Leshan behind an address translation.
+fn leshan(nat: &Nat, connection_id: &str) -> Program {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = root.join("target/interop/leshan/lib");
+    let what = folder.display();
+    assert!(folder.exists(), "`cargo xtask prepare` makes {what}");
+    let mut command = Command::new("java");
+    command
+        .args(QUICK_START)
+        .args(["-cp", &format!("{what}/*")]);
+    command.arg(root.join("tests/interop/coaps/SecuredLeshanDevice.java"));
+    let server = nat.address.to_string();
+    Program::start(command.args([&server, ID, KEY, connection_id]))
+}
+
+/// The details of the next event of this name.
+fn wait_for(device: &mut Program, event: &str) -> String {
+    device.wait_for(event, |line| {
+        let (name, details) = line.split_once(' ').unwrap_or((line, ""));
+        (name == event).then(|| details.to_owned())
+    })
+}

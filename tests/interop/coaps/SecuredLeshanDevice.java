@@ -1,0 +1,105 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.net.InetAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+
+import org.eclipse.californium.elements.config.Configuration;
+import org.eclipse.californium.scandium.config.DtlsConfig;
+import org.eclipse.leshan.client.LeshanClient;
+import org.eclipse.leshan.client.LeshanClientBuilder;
+import org.eclipse.leshan.client.object.Device;
+import org.eclipse.leshan.client.object.Security;
+import org.eclipse.leshan.client.object.Server;
+import org.eclipse.leshan.client.observer.LwM2mClientObserverAdapter;
+import org.eclipse.leshan.client.resource.ObjectsInitializer;
+import org.eclipse.leshan.client.send.ManualDataSender;
+import org.eclipse.leshan.client.servers.LwM2mServer;
+import org.eclipse.leshan.core.LwM2mId;
+import org.eclipse.leshan.core.ResponseCode;
+import org.eclipse.leshan.core.request.ContentFormat;
+import org.eclipse.leshan.core.request.RegisterRequest;
+import org.eclipse.leshan.core.request.UpdateRequest;
+import org.eclipse.leshan.transport.californium.client.endpoint.CaliforniumClientEndpointsProvider;
+import org.eclipse.leshan.transport.californium.client.endpoint.coaps.CoapsClientProtocolProvider;
+
+/**
+ * A LwM2M device on Eclipse Leshan over DTLS, with a pre-shared key: {@code ADDRESS:PORT NAME KEY
+ * CONNECTION_ID}, where {@code CONNECTION_ID} is the length of its own Connection IDs. Each line on standard input is one command: {@code send} or {@code update}. It
+ * prints {@code registered}, {@code register-failed}, {@code updated} and {@code sent CODE}.
+ */
+final class SecuredLeshanDevice {
+    private static final int SHORT_SERVER_ID = 1;
+    private static final long LIFETIME_S = 300;
+    private static final long SEND_TIMEOUT_MS = 120_000;
+
+    private SecuredLeshanDevice() {
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        byte[] identity = arguments[1].getBytes(StandardCharsets.UTF_8);
+        byte[] key = arguments[2].getBytes(StandardCharsets.UTF_8);
+        ObjectsInitializer objects = new ObjectsInitializer();
+        String server = "coaps://" + arguments[0];
+        objects.setInstancesForObject(LwM2mId.SECURITY,
+                Security.psk(server, SHORT_SERVER_ID, identity, key));
+        objects.setInstancesForObject(LwM2mId.SERVER, new Server(SHORT_SERVER_ID, LIFETIME_S));
+        objects.setInstancesForObject(LwM2mId.DEVICE, new Device("Lamp Works", "Lamp", "7"));
+        CaliforniumClientEndpointsProvider.Builder endpoints =
+                new CaliforniumClientEndpointsProvider.Builder(new CoapsClientProtocolProvider());
+        Configuration configuration = endpoints.createDefaultConfiguration();
+        configuration.set(DtlsConfig.DTLS_CONNECTION_ID_LENGTH, Integer.valueOf(arguments[3]));
+        endpoints.setConfiguration(configuration);
+        endpoints.setClientAddress(InetAddress.getByName("127.0.0.1"));
+        LeshanClient client = new LeshanClientBuilder(arguments[1]).setObjects(objects.createAll())
+                .setDataSenders(new ManualDataSender()).setEndpointsProviders(endpoints.build())
+                .build();
+        client.addObserver(new Printer());
+        client.start();
+        BufferedReader commands = new BufferedReader(
+                new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = commands.readLine(); line != null; line = commands.readLine()) {
+            switch (line) {
+                case "send" -> send(client);
+                case "update" -> client.triggerRegistrationUpdate();
+                default -> throw new IllegalArgumentException("no such command: " + line);
+            }
+        }
+        Runtime.getRuntime().halt(0);
+    }
+
+    private static void send(LeshanClient client) {
+        LwM2mServer server = client.getRegisteredServers().values().iterator().next();
+        client.getSendService().sendData(server, ContentFormat.SENML_CBOR, List.of("/3/0/0"),
+                SEND_TIMEOUT_MS,
+                response -> event("sent", response.getCode().getCode()),
+                error -> event("send-failed", error.getClass().getSimpleName()));
+    }
+
+    private static void event(Object... words) {
+        StringBuilder line = new StringBuilder();
+        for (Object word : words) {
+            line.append(line.length() == 0 ? "" : " ").append(word);
+        }
+        System.out.println(line);
+    }
+
+    private static final class Printer extends LwM2mClientObserverAdapter {
+        @Override
+        public void onRegistrationSuccess(LwM2mServer server, RegisterRequest request,
+                String location) {
+            event("registered", location);
+        }
+
+        @Override
+        public void onRegistrationFailure(LwM2mServer server, RegisterRequest request,
+                ResponseCode code, String message, Exception cause) {
+            event("register-failed", code == null ? cause : code.getCode());
+        }
+
+        @Override
+        public void onUpdateSuccess(LwM2mServer server, UpdateRequest request) {
+            event("updated");
+        }
+    }
+}
