@@ -26,7 +26,7 @@ use super::error::ApiError;
 use super::fields::{FieldFault, Fields, label};
 use super::idempotency::{self, CreatedResponse, IdempotencyKeyHeader, ResponseKeeper};
 use super::page::{pages, wanted};
-use super::psk::{NewPsk, read_psk};
+use super::psk::request_body::{NewPsk, read_psk};
 use super::records::settle;
 use super::segment::PathSegment;
 use super::sms;

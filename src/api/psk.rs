@@ -1,31 +1,29 @@
 //! Which handlers set, generate and remove the pre-shared key of a device?
 
 pub(super) mod described;
+pub(super) mod request_body;
 
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
-use zeroize::Zeroizing;
 
 use engine::directory::amending::{amend_device, names_gained};
-use engine::directory::credentials::{with_psk, without_psk};
-use engine::directory::psk::{PskFormat, PskIdentity, parse_key};
+use engine::directory::credentials::without_psk;
+use engine::directory::psk::{PskFormat, PskIdentity};
 use engine::directory::{Decision, DirectoryRefusal};
 use engine::ids::{DeviceId, DeviceKey};
 use engine::profile::Profile;
-use engine::sealed::Sealed;
-use engine::sealing::SecretOwner;
 
 use super::Api;
 use super::access::AuthenticatedCaller;
 use super::body::Json;
 use super::devices::{borne, found};
 use super::error::ApiError;
-use super::fields::Fields;
 use super::idempotency::{self, CreatedResponse, IdempotencyKeyHeader, ResponseKeeper};
 use super::records::{settle, to_its_end};
 use super::secret;
 use super::segment::PathSegment;
 use super::words::Word;
+use request_body::{NewPsk, read_psk};
 
 /// A generated key, which only this response contains.
 #[derive(Serialize)]
@@ -34,13 +32,6 @@ struct GeneratedBody {
     identity: String,
     secret_key: String,
     format: &'static str,
-}
-
-/// A pre-shared key that a caller gave.
-#[derive(Clone)]
-pub(super) struct NewPsk {
-    identity: Option<PskIdentity>,
-    key: Zeroizing<Vec<u8>>,
 }
 
 /// POST: sets the key of a device.
@@ -126,47 +117,4 @@ pub(super) async fn change_keys(
 async fn amended(api: &Api, was: Profile, is: Profile) -> Result<Decision<Profile>, ApiError> {
     let taken = borne(api, names_gained(&was, &is)).await?;
     Ok(amend_device(was, is, taken)?)
-}
-
-impl NewPsk {
-    /// The device with this key, sealed for it.
-    pub(super) fn given_to(&self, was: &Profile, api: &Api) -> Profile {
-        let context = SecretOwner::Device(was.key()).context();
-        let sealed = api.master_key.seal(&self.key, &context);
-        with_psk(was, self.identity.as_ref(), sealed, api.clock.now())
-    }
-
-    fn hex(&self) -> String {
-        self.key.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-}
-
-impl Api {
-    /// Whether two secrets of the same owner are the same.
-    pub(super) fn is_same_secret(
-        &self,
-        owner: SecretOwner<'_>,
-        one: &Sealed,
-        other: &Sealed,
-    ) -> bool {
-        let opened = |sealed| self.master_key.open(sealed, &owner.context());
-        match (opened(one), opened(other)) {
-            (Ok(one), Ok(other)) => one == other,
-            (Err(_), _) | (_, Err(_)) => false,
-        }
-    }
-}
-
-/// The key in the fields of a body.
-pub(super) fn read_psk(fields: &mut Fields) -> Option<NewPsk> {
-    let identity = fields.optional("identity", PskIdentity::parse);
-    let format = fields.required("format", PskFormat::read);
-    let text = fields.required("secretKey", |text| Ok::<_, String>(text.to_owned()));
-    match parse_key(format?, &Zeroizing::new(text?)) {
-        Ok(key) => Some(NewPsk { identity, key }),
-        Err(fault) => {
-            fields.fault("secretKey", fault);
-            None
-        }
-    }
 }

@@ -91,8 +91,8 @@ impl MasterKey {
         Self::parse(&text)
     }
 
-    /// The key that is to replace the one of a directory, in its file `master-key.next`; if the file
-    /// does not exist, it is created with `text`, or with a random key.
+    /// The key that is to replace the one of a directory, in its file `master-key.next`; if the
+    /// file does not exist, it is created with `text`, or with a random key.
     pub fn load_or_make_next(data_dir: &Path, text: Option<&str>) -> Result<Self, KeyError> {
         if let Some(text) = text {
             Self::parse(text)?;

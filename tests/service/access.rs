@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use crate::keys::PUBLIC_KEY;
 use crate::test_service::{ID, with};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::client::{ApiClient, NETWORK_CLIENTS};
@@ -153,6 +154,10 @@ fn table() -> Vec<Entry> {
         of("createDevice", 201).json(json!({ "deviceId": UNIQUE })),
         found("amendDevice", 200).json(json!({ "name": "Mine now" })),
         found("setDeviceKey", 204).json(psk),
+        found("generateDeviceKey", 201).json(json!({})),
+        found("deleteDeviceKey", 204),
+        found("setDevicePublicKey", 204).json(json!({ "publicKey": PUBLIC_KEY })),
+        found("deleteDevicePublicKey", 204),
         Entry {
             body: Some(("application/x-ndjson", line)),
             ..of("importDevices", 200)

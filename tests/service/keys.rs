@@ -6,9 +6,10 @@ use crate::test_service::{ID, error_codes, silent_device, start};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::http::Response;
 
-/// The key of a device in base64 and in PEM.
-const PUBLIC_KEY: &str = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEaxfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE\
-                          5RdiYwpZP40Li/hp/m47n60p8D54WK84zV2sxXs7LtkBoN79R9Q==";
+/// A public key on P-256 in base64.
+pub(crate) const PUBLIC_KEY: &str = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEaxfR8uEsQkf4vOblY6RA8ncD\
+                                     fYEt6zOg9KE5RdiYwpZP40Li/hp/m47n60p8D54WK84zV2sxXs7LtkBoN79R\
+                                     9Q==";
 
 #[test]
 fn a_generated_key_is_shown_once_and_made_once_for_each_call() {

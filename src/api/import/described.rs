@@ -11,10 +11,10 @@ pub(in crate::api) fn create() -> ApiOperation {
     let text = "Creates one device per line. The body is NDJSON, one object per line with the \
                 properties of `createDevice`, or CSV with a header row of the same names; the \
                 value of the tag `site` is in a column `tag:site`, and the properties of `psk` are \
-                in the columns `pskIdentity`, `pskSecretKey` and `pskFormat`. By default an import has at \
-                most 1,000,000 lines. Devices are created while the body \
-                is uploaded. An invalid line is refused and reported with its number; the other \
-                lines are imported. An import can be repeated: existing identical devices are \
+                in the columns `pskIdentity`, `pskSecretKey` and `pskFormat`. By default an \
+                import has at most 1,000,000 lines. Devices are created while the body is \
+                uploaded. An invalid line is refused and reported with its number; the other lines \
+                are imported. An import can be repeated: existing identical devices are \
                 counted as `unchanged`.\n\nWith `Accept: application/x-ndjson`, the response \
                 streams the progress and each refused line during the import.";
     let operation = ApiOperation::new("importDevices", Tag::Devices, "Import devices")

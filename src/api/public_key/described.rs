@@ -11,8 +11,9 @@ const PEM: &str = "^-----BEGIN PUBLIC KEY-----\\n\
                    [A-Za-z0-9+/]{57}[AQgw]==\\n-----END PUBLIC KEY-----\\n?$";
 
 /// A key in base64, as an example.
-pub(in crate::api) const PUBLIC_KEY: &str = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEaxfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5R\
-                       diYwpZP40Li/hp/m47n60p8D54WK84zV2sxXs7LtkBoN79R9Q==";
+pub(in crate::api) const PUBLIC_KEY: &str = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEaxfR8uEsQkf4vObl\
+                                             Y6RA8ncDfYEt6zOg9KE5RdiYwpZP40Li/hp/m47n60p8D54WK84z\
+                                             V2sxXs7LtkBoN79R9Q==";
 
 /// PUT.
 pub(in crate::api) fn put() -> ApiOperation {

@@ -271,13 +271,10 @@ async fn a_customer_sees_its_own_devices_page_by_page() {
 async fn a_device_s_key_is_stored_encrypted_for_that_device() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
-    setup
-        .post(DEVICES, &acme.bearer, json!({"deviceId": "meter"}))
-        .await;
-    let path = format!("{DEVICES}/meter/psk");
-    let body = json!({"secretKey": "00112233aabbccdd", "format": "HEX", "identity": "key-7"});
-    let given = setup.post(&path, &acme.bearer, body).await;
-    assert_eq!(given.status, StatusCode::NO_CONTENT);
+    let psk = json!({"secretKey": "00112233aabbccdd", "format": "HEX", "identity": "key-7"});
+    let body = json!({"deviceId": "meter", "psk": psk});
+    let made = setup.post(DEVICES, &acme.bearer, body).await;
+    assert_eq!(made.status, StatusCode::CREATED);
     let customer = CustomerId::parse("acme").unwrap();
     let device = DeviceKey::of(&customer, &DeviceId::parse("meter").unwrap());
     let psk = setup
