@@ -191,6 +191,8 @@ impl<'s> Messages<'s> {
         }
         let recent = self.recent_of(cx, peer).map(std::mem::take);
         let recent = std::mem::replace(self.recent, recent.unwrap_or_default());
+        // A mark has the peer that it is for.
+        self.recent.adopt_stored(cx.now().as_ms(), &recent);
         cx.registration.move_to(peer);
         if self.keeps_other_peers {
             *self.other_peer = previous.map(|peer| Box::new(OtherPeer { peer, recent }));

@@ -72,7 +72,9 @@ impl<'s> Step<'s> {
     pub(super) fn handle_inbound(&mut self, datagram: &Datagram) -> UplinkKind {
         let message = &datagram.message;
         match message.kind {
-            MessageKind::Acknowledgement | MessageKind::Reset => return self.take_answer(datagram),
+            MessageKind::Acknowledgement | MessageKind::Reset => {
+                return self.take_named_answer(datagram);
+            }
             // RFC 7252 section 4.3: a ping.
             MessageKind::Confirmable if message.code == Code::EMPTY => {
                 self.messages.reject(&mut self.cx, datagram);
@@ -81,7 +83,7 @@ impl<'s> Step<'s> {
             MessageKind::Confirmable | MessageKind::NonConfirmable => {}
         }
         if !message.code.is_request() {
-            return self.take_answer(datagram);
+            return self.take_named_answer(datagram);
         }
         let route = CoapRoute::of(message);
         match route {
@@ -94,6 +96,15 @@ impl<'s> Step<'s> {
             | CoapRoute::UnknownLocation
             | CoapRoute::Unknown => self.take_request(route, datagram),
         }
+    }
+
+    /// Handles an answer. What is published names it, so that the events of one message are known
+    /// as such after a restart, and do not displace those of many messages.
+    fn take_named_answer(&mut self, datagram: &Datagram) -> UplinkKind {
+        self.cx.reporting = messages::mark_of(datagram);
+        let kind = self.take_answer(datagram);
+        self.cx.reporting = None;
+        kind
     }
 
     /// Handles values or data. What is published names the message, which is recognised by that if

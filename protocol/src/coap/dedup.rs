@@ -143,6 +143,28 @@ impl DedupWindow {
         candidates.any(|it| it.digest == digest && self.lives_for_ms(now_ms, it).is_some())
     }
 
+    /// Remembers the messages that another window has by their marks, too.
+    pub fn adopt_stored(&mut self, now_ms: i64, other: &Self) {
+        let is_stored = |entry: &&Entry| entry.what == Remembered::Stored;
+        if other.entries().find(is_stored).is_none() {
+            return;
+        }
+        let mut both = Self {
+            as_of_ms: now_ms,
+            ..Self::default()
+        };
+        let of_other = other.entries().filter(is_stored).map(|it| (other, it));
+        for (window, entry) in of_other.chain(self.entries().map(|it| (&*self, it))) {
+            if let Some(lives_for_ms) = window.lives_for_ms(now_ms, entry) {
+                both.push(Entry {
+                    lives_for_ms,
+                    ..*entry
+                });
+            }
+        }
+        *self = both;
+    }
+
     /// Forgets all messages of the peer, for a peer that started again.
     pub fn forget_all(&mut self) {
         *self = Self::default();

@@ -117,11 +117,7 @@ impl SentData {
     pub(super) fn restored(&mut self, who: usize, cause: RestoreCause) {
         let life = &mut self.lives[who];
         match cause {
-            RestoreCause::Crash => {
-                life.crashed += 1;
-                // The first peer after the crash is no other one.
-                life.last_from = None;
-            }
+            RestoreCause::Crash => life.crashed += 1,
             RestoreCause::Other => life.moved += 1,
         }
     }
@@ -132,8 +128,7 @@ impl SentData {
         let life = &mut self.lives[who];
         if took.from.is_some() {
             life.received += 1;
-            let is_moved = life.last_from.is_some() && life.last_from != took.from;
-            life.moved += usize::from(is_moved);
+            life.moved += usize::from(life.last_from != took.from);
             life.last_from = took.from;
         }
         let bare = took.bare.iter().filter(|bytes| !bytes.is_empty());

@@ -49,6 +49,21 @@ fn data_repeated_after_a_restart_is_answered_and_not_published_again() {
 }
 
 #[test]
+fn data_repeated_after_a_restart_is_recognised_behind_another_message_from_its_port() {
+    let mut fixture = DeviceFixture::new();
+    let first = fixture.data("t", "1");
+    fixture.receives(HOME, &first);
+    let message = fixture.data("t", "21.5");
+    fixture.at(S).receives(OTHER_PORT, &message);
+    fixture.restart();
+    let other = fixture.data("t", "22");
+    let effects = fixture.at(2 * S).receives(OTHER_PORT, &other);
+    assert!(effects.contains(&data_published("22")[0]), "{effects:?}");
+    let effects = fixture.at(3 * S).receives(OTHER_PORT, &message);
+    assert_eq!(effects, [format!("send {OTHER_PORT}: ACK 2.04 to 102")]);
+}
+
+#[test]
 fn a_message_of_another_content_token_id_or_port_is_published_after_a_restart() {
     let accepted = |fixture: &mut DeviceFixture, from: &str, message: &Message| {
         let effects = fixture.at(2 * S).receives(from, message);
