@@ -17,7 +17,7 @@ use actix::{
 };
 use engine::limits::STORE_RETRY_MS;
 use engine::moment::{Moment, Timestamp};
-use engine::smpp::effect::{ConnectionId, HandedIn, LinkEffect, LinkEvent, SmsTask};
+use engine::smpp::effect::{ConnectionId, HandedIn, LinkEffect, LinkEvent, Sender, SmsTask};
 use engine::smpp::link::{LinkRules, SmppLink};
 use engine::smpp_pdu::pdu::Pdu;
 use engine::sms::Sms;
@@ -283,7 +283,7 @@ impl LinkActor {
             link.tasks -= 1;
             link.step(ctx, |machine, m, out| match done {
                 Done::Taken(taken) => machine.taken(m, taken, out),
-                Done::HandedIn(device, outcome) => machine.handed_in(m, &device, outcome, out),
+                Done::HandedIn(sender, outcome) => machine.handed_in(m, &sender, outcome, out),
                 Done::PartStored(id, is_open) => machine.part_stored(m, id, is_open, out),
                 Done::Settled => {}
             });
@@ -383,7 +383,7 @@ impl Handler<StopLink> for LinkActor {
 /// What became of a task.
 enum Done {
     Taken(Vec<(engine::sms::NetworkTask, Sms)>),
-    HandedIn(engine::ids::Msisdn, HandedIn),
+    HandedIn(Sender, HandedIn),
     PartStored(engine::ids::SmsId, bool),
     Settled,
 }
@@ -396,13 +396,16 @@ async fn perform(network: &SmsNetwork, task: SmsTask) -> Done {
             debug!(%error, "no SMS were taken");
             Vec::new()
         })),
-        SmsTask::Receive(device, new) => {
-            let stored = network.receive(&device, &new, Ok::<_, NetworkError>).await;
-            Done::HandedIn(device, handed_in(stored.map(drop)))
+        SmsTask::Receive(sender, new) => {
+            let stored = match &sender {
+                Some(device) => network.receive(device, &new, Ok::<_, NetworkError>).await,
+                None => Err(NetworkError::UnknownDevice),
+            };
+            Done::HandedIn(sender, handed_in(stored.map(drop)))
         }
-        SmsTask::Apply(device, receipt) => {
-            let applied = network.apply(&device, &receipt).await;
-            Done::HandedIn(device, handed_in(applied))
+        SmsTask::Apply(sender, receipt) => {
+            let applied = network.apply(sender.as_ref(), &receipt).await;
+            Done::HandedIn(sender, handed_in(applied))
         }
         SmsTask::AcceptPart(id, number, message_id) => {
             let stored = insisting(async || network.accept_part(id, number, &message_id).await);

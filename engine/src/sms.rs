@@ -12,6 +12,7 @@
 //!    +--> CANCELED                  +--> FAILED: outcome unknown   +--> CANCELED
 //! ```
 
+use protocol::smpp::receipt::message_id_key;
 use protocol::sms::parts::{EncodedParts, encode};
 
 use crate::ids::{CustomerId, DeviceKey, Iccid, SmsId};
@@ -272,6 +273,16 @@ impl Sms {
         let mixed = self.id.number().wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let [high, low, ..] = mixed.to_be_bytes();
         u16::from_be_bytes([high, low]).wrapping_add(u16::from(number))
+    }
+
+    /// The ids under which the SMS centre accepted its parts, each in the one way in which it is
+    /// found.
+    pub fn message_id_keys(&self) -> impl Iterator<Item = String> {
+        let parts = self
+            .submitted()
+            .map_or(&[][..], |submitted| &submitted.parts);
+        let ids = parts.iter().filter_map(|part| part.message_id.as_deref());
+        ids.filter_map(message_id_key)
     }
 
     /// What the lists have of it.

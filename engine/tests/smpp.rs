@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use engine::change::{Batch, Change, Expect};
 use engine::credentials::DeviceCredentials;
-use engine::directory::sms::submitting::{accept_part, apply_receipt, refuse, release};
+use engine::directory::sms::submitting::{accept_part, apply_receipt, named_by, refuse, release};
 use engine::directory::sms::{FoundParts, NewSms, SmsRules, lapse, receive, submit, take};
 use engine::event::EventContent;
 use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid, Msisdn, SmsId};
@@ -17,6 +17,7 @@ use engine::smpp::effect::{ConnectionId, HandedIn, LinkEffect, LinkEvent, SmsTas
 use engine::smpp::link::{LinkRules, SmppLink};
 use engine::smpp_pdu::message::ShortMessage;
 use engine::smpp_pdu::pdu::{Credentials, Pdu, SmppCommand};
+use engine::smpp_pdu::receipt::{Receipt, message_id_keys};
 use engine::smpp_pdu::status::{ESME_ROK, ESME_RTHROTTLED};
 use engine::sms::{AddressType, Sms, SmsStatus};
 use engine::tags::Tags;
@@ -27,6 +28,10 @@ const VALIDITY_MS: i64 = 600_000;
 
 const NUMBER: &str = "882285100000001";
 
+/// The addresses of receipts: the number of the device, that number in the form of its country, the
+/// address that the SMS came from, and none.
+const SOURCES: [&str; 4] = [NUMBER, "085100000001", "1", ""];
+
 /// One input. A choice selects one of what there is.
 #[derive(Clone, Debug)]
 enum LinkInput {
@@ -36,8 +41,9 @@ enum LinkInput {
     Store(u8),
     /// The SMS centre answers a submission: 0 and 1 accept it, 2 throttles it, 3 refuses it.
     Answer(u8, u8),
-    /// The SMS centre delivers a receipt about a part that it has, with or without its reference.
-    Receipt(u8, bool),
+    /// The SMS centre delivers a receipt about a part that it has, with or without its reference,
+    /// and with one of [`SOURCES`] as its address.
+    Receipt(u8, bool, u8),
     /// A device sends a message.
     Deliver,
     /// The connection that is wanted opens, or fails.
@@ -48,6 +54,8 @@ enum LinkInput {
     Pass(i64),
     /// The process is killed, and started again.
     Crash,
+    /// The same, once the store has done a task and before that is known.
+    CrashBehind(u8),
     /// The service stops, and is started again.
     Stop,
 }
@@ -79,12 +87,19 @@ struct LinkWorld {
     times: BTreeMap<(Box<str>, Box<[u8]>), u32>,
     sent: u32,
     delivered: u32,
+    /// The messages of the device that the SMS centre keeps, because they are not acknowledged.
+    kept: BTreeSet<u32>,
+    last_sequence: u32,
     /// The sequence numbers of messages of devices, by their connection.
-    unanswered: BTreeMap<(u32, u32), String>,
-    acknowledged: BTreeSet<String>,
+    unanswered: BTreeMap<(u32, u32), u32>,
+    acknowledged: BTreeSet<u32>,
+    /// The messages of the device in the order of their events.
+    received: Vec<u32>,
     published: BTreeMap<SmsId, Vec<SmsStatus>>,
     /// Whether a session ended with something on the air.
     has_lost: bool,
+    /// Whether the process is killed before it takes another step.
+    is_dying: bool,
 }
 
 proptest! {
@@ -119,10 +134,14 @@ impl LinkWorld {
             times: BTreeMap::new(),
             sent: 0,
             delivered: 0,
+            kept: BTreeSet::new(),
+            last_sequence: 1_000_000,
             unanswered: BTreeMap::new(),
             acknowledged: BTreeSet::new(),
+            received: Vec::new(),
             published: BTreeMap::new(),
             has_lost: false,
+            is_dying: false,
         }
     }
 
@@ -132,7 +151,9 @@ impl LinkWorld {
             LinkInput::Send(is_long) => self.send(*is_long),
             LinkInput::Store(choice) => self.store(*choice),
             LinkInput::Answer(choice, reply) => self.answer(*choice, *reply),
-            LinkInput::Receipt(choice, has_reference) => self.receipt(*choice, *has_reference),
+            LinkInput::Receipt(choice, has_reference, source) => {
+                self.receipt(*choice, *has_reference, *source);
+            }
             LinkInput::Deliver => self.deliver(),
             LinkInput::Connect(succeeds) => self.connect(*succeeds),
             LinkInput::Break => {
@@ -142,6 +163,12 @@ impl LinkWorld {
             }
             LinkInput::Pass(ms) => self.now_ms += ms,
             LinkInput::Crash => self.start_again(),
+            LinkInput::CrashBehind(choice) => {
+                self.is_dying = true;
+                self.store(*choice);
+                self.is_dying = false;
+                self.start_again();
+            }
             LinkInput::Stop => {
                 self.step(SmppLink::stop);
                 while !self.tasks.is_empty() {
@@ -220,7 +247,11 @@ impl LinkWorld {
             }
             SmsTask::Apply(from, receipt) => {
                 let is_open = |it: &&Sms| it.state().due_at.is_some();
-                let open = self.sms.values().filter(is_open).cloned().collect();
+                let open: Vec<Sms> = self.sms.values().filter(is_open).cloned().collect();
+                let open = match from == device.msisdn {
+                    true => open,
+                    false => found_by_id(open, &receipt),
+                };
                 let applied = apply_receipt(&mut m, &device, open, &receipt);
                 let outcome = match applied {
                     Some(_) => HandedIn::Stored,
@@ -272,39 +303,51 @@ impl LinkWorld {
         self.receive(pdu);
     }
 
-    fn receipt(&mut self, choice: u8, has_reference: bool) {
+    fn receipt(&mut self, choice: u8, has_reference: bool, source: u8) {
         let kept = |it: &&OnAir| it.is_kept || !it.is_answered;
         let kept: Vec<&OnAir> = self.on_air.iter().filter(kept).collect();
         let Some(place) = usize::from(choice).checked_rem(kept.len()) else {
             return;
         };
-        let part = kept[place];
+        let part = kept[place].clone();
         let reference = part.message.user_message_reference;
+        let reference = reference.filter(|_| has_reference);
+        self.deliver_receipt(&part, reference, SOURCES[usize::from(source)]);
+    }
+
+    fn deliver_receipt(&mut self, part: &OnAir, reference: Option<u16>, source: &str) {
         let text = format!("id:{} stat:DELIVRD err:000", part.id);
         let mut receipt = ShortMessage {
             esm_class: 4,
             octets: text.into_bytes().into(),
-            user_message_reference: reference.filter(|_| has_reference),
+            user_message_reference: reference,
             ..ShortMessage::default()
         };
-        receipt.source.text = NUMBER.into();
+        receipt.source.text = source.into();
         self.now_ms += 1;
-        let sequence = 1_000_000 + u32::try_from(self.now_ms).unwrap();
+        self.last_sequence += 1;
+        let sequence = self.last_sequence;
         let command = SmppCommand::DeliverSm(Box::new(receipt));
         self.receive(Pdu::request(sequence, command));
     }
 
     fn deliver(&mut self) {
         self.delivered += 1;
-        let text = self.delivered.to_string();
+        self.kept.insert(self.delivered);
+        self.deliver_one(self.delivered);
+    }
+
+    fn deliver_one(&mut self, number: u32) {
         let mut message = ShortMessage {
-            octets: text.as_bytes().into(),
+            octets: number.to_string().into_bytes().into(),
             ..ShortMessage::default()
         };
         message.source.text = NUMBER.into();
-        self.unanswered.insert((self.session, self.delivered), text);
+        self.last_sequence += 1;
+        let sequence = self.last_sequence;
+        self.unanswered.insert((self.session, sequence), number);
         let command = SmppCommand::DeliverSm(Box::new(message));
-        self.receive(Pdu::request(self.delivered, command));
+        self.receive(Pdu::request(sequence, command));
     }
 
     fn connect(&mut self, succeeds: bool) {
@@ -315,6 +358,10 @@ impl LinkWorld {
             self.open = Some(wanted);
             self.session += 1;
             self.step(|link, m, out| link.connected(m, wanted, out));
+            // The SMS centre delivers again what was not acknowledged, in order.
+            for number in self.kept.clone() {
+                self.deliver_one(number);
+            }
         } else {
             self.step(|link, m, out| link.closed(m, wanted, out));
         }
@@ -327,6 +374,9 @@ impl LinkWorld {
     }
 
     fn step(&mut self, input: impl FnOnce(&mut SmppLink, &mut Moment, &mut Vec<LinkEffect>)) {
+        if self.is_dying {
+            return;
+        }
         let mut out = Vec::new();
         let mut m = self.moment();
         input(&mut self.link, &mut m, &mut out);
@@ -373,10 +423,11 @@ impl LinkWorld {
                 is_kept: false,
             });
         } else if command == SmppCommand::DeliverSmResp
-            && let Some(text) = self.unanswered.remove(&(session, sequence))
+            && let Some(number) = self.unanswered.remove(&(session, sequence))
             && status == ESME_ROK
         {
-            self.acknowledged.insert(text);
+            self.kept.remove(&number);
+            self.acknowledged.insert(number);
         }
     }
 
@@ -391,11 +442,13 @@ impl LinkWorld {
         for change in batch.changes {
             if let Change::PutSms { sms, .. } = change {
                 self.sms.insert(sms.id, *sms);
-            } else if let Change::AppendEvent(event) = change
-                && let EventContent::SmsReport(report) = event.content
-            {
-                let statuses = self.published.entry(report.id).or_default();
-                statuses.push(report.status);
+            } else if let Change::AppendEvent(event) = change {
+                if let EventContent::SmsReport(report) = event.content {
+                    let statuses = self.published.entry(report.id).or_default();
+                    statuses.push(report.status);
+                } else if let EventContent::SmsReceived(sms) = event.content {
+                    self.received.push(sms.payload.parse().unwrap());
+                }
             }
         }
     }
@@ -412,9 +465,20 @@ impl LinkWorld {
             let status = self.sms[id].submitted().unwrap().status;
             assert_eq!(*statuses, [status], "{id}");
         }
-        let texts: BTreeSet<String> = self.sms.values().filter_map(text_of_device).collect();
-        let lost: Vec<_> = self.acknowledged.difference(&texts).collect();
+        let texts = self.sms.values().filter_map(text_of_device);
+        let stored: BTreeSet<u32> = texts.map(|text| text.parse().unwrap()).collect();
+        let lost: Vec<_> = self.acknowledged.difference(&stored).collect();
         assert!(lost.is_empty(), "acknowledged and not stored: {lost:?}");
+        let mut first = Vec::new();
+        for number in &self.received {
+            if !first.contains(number) {
+                first.push(*number);
+            }
+        }
+        assert!(
+            first.is_sorted(),
+            "messages of a device in another order: {first:?}"
+        );
     }
 
     /// Nothing fails any more: what waits is submitted and accepted, and receipts come.
@@ -428,6 +492,31 @@ impl LinkWorld {
             self.now_ms += 100;
             self.settle();
         }
+        // A receipt reaches its SMS by the id alone, whatever address it has.
+        for place in 0..self.on_air.len() {
+            let part = self.on_air[place].clone();
+            if part.is_kept && self.knows(&part.id) {
+                let source = SOURCES[place % SOURCES.len()];
+                self.deliver_receipt(&part, None, source);
+                while !self.tasks.is_empty() {
+                    self.store(0);
+                }
+                assert!(!self.expects(&part.id), "{} with {source:?}", part.id);
+            }
+        }
+    }
+
+    /// Whether a part was accepted under an id, and its SMS is not settled.
+    fn knows(&self, id: &str) -> bool {
+        let mut open = self.sms.values().filter(|it| it.state().due_at.is_some());
+        open.any(|sms| sms.message_id_keys().any(|key| key == id.to_uppercase()))
+    }
+
+    /// Whether the part with an id has no status, and its SMS is not settled.
+    fn expects(&self, id: &str) -> bool {
+        let open = self.sms.values().filter(|it| it.state().due_at.is_some());
+        let mut parts = open.flat_map(|sms| &sms.submitted().unwrap().parts);
+        parts.any(|part| part.message_id.as_deref() == Some(id) && part.status.is_none())
     }
 
     fn hold_at_the_end(&self) {
@@ -455,6 +544,14 @@ impl LinkWorld {
     }
 }
 
+/// What the store finds for a receipt whose address is that of no device.
+fn found_by_id(open: Vec<Sms>, receipt: &Receipt) -> Vec<Sms> {
+    let keys = message_id_keys(receipt.message_id.as_deref().unwrap_or_default());
+    let has_it = |sms: &Sms| sms.message_id_keys().any(|key| keys.contains(&key));
+    let found = open.into_iter().filter(has_it).collect();
+    named_by(found, receipt).into_iter().collect()
+}
+
 fn text_of_device(sms: &Sms) -> Option<String> {
     match &sms.way {
         engine::sms::SmsWay::FromDevice(joined) => Some(joined.text()),
@@ -467,13 +564,15 @@ fn input() -> impl Strategy<Value = LinkInput> {
         6 => any::<bool>().prop_map(LinkInput::Send),
         12 => any::<u8>().prop_map(LinkInput::Store),
         8 => (any::<u8>(), 0..4_u8).prop_map(|(choice, reply)| LinkInput::Answer(choice, reply)),
-        4 => (any::<u8>(), any::<bool>()).prop_map(|(choice, has)| LinkInput::Receipt(choice, has)),
+        4 => (any::<u8>(), any::<bool>(), 0..4_u8)
+            .prop_map(|(choice, has, source)| LinkInput::Receipt(choice, has, source)),
         3 => (0..1_u8).prop_map(|_| LinkInput::Deliver),
         6 => (0..4_u8).prop_map(|dice| LinkInput::Connect(dice > 0)),
         2 => (0..1_u8).prop_map(|_| LinkInput::Break),
         6 => (0..3_000_i64).prop_map(LinkInput::Pass),
         1 => (0..1_u8).prop_map(|_| LinkInput::Pass(VALIDITY_MS / 2)),
         1 => (0..1_u8).prop_map(|_| LinkInput::Crash),
+        1 => any::<u8>().prop_map(LinkInput::CrashBehind),
         1 => (0..1_u8).prop_map(|_| LinkInput::Stop),
     ]
 }

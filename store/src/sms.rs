@@ -26,6 +26,10 @@ pub trait SmsReads: Send + Sync {
     /// most `max`.
     fn open_sms_of(&self, device: u64, max: u32) -> ReadAnswer<Vec<Sms>>;
 
+    /// The SMS to devices without a final status of which a part was accepted under a message id
+    /// that has one of these keys (`Sms::message_id_keys`), at most `max` for each.
+    fn open_sms_by_message(&self, keys: Vec<String>, max: u32) -> ReadAnswer<Vec<Sms>>;
+
     /// SMS for which the network has something to do, the oldest first, at most `max`.
     fn sms_for_network(&self, max: u32) -> ReadAnswer<Vec<Sms>>;
 

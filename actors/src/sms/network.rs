@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use engine::change::UniqueName;
 use engine::directory::Decision;
-use engine::directory::sms::submitting::{accept_part, apply_receipt, refuse, release};
+use engine::directory::sms::submitting::{accept_part, apply_receipt, named_by, refuse, release};
 use engine::directory::sms::{FoundParts, NewReceivedSms, receive, report, take};
 use engine::ids::{Msisdn, SmsId};
 use engine::limits::SMS_OPEN_MAX;
 use engine::profile::Profile;
-use engine::smpp_pdu::receipt::Receipt;
+use engine::smpp_pdu::receipt::{Receipt, message_id_keys};
 use engine::sms::{NetworkTask, ReportedStatus, Sms, SmsStatus};
 use store::{Commit, CommitError, Reads, Unavailable};
 use tokio::sync::Mutex;
@@ -114,15 +114,29 @@ impl SmsNetwork {
         }
     }
 
-    /// Applies a receipt about an SMS to the device with a number.
+    /// Applies a receipt about an SMS to the device with the number in its address. If no device
+    /// has it, as where the SMS centre writes numbers in another form, its message id tells which
+    /// SMS it is about.
     pub(crate) async fn apply(
         &self,
-        device: &Msisdn,
+        sender: Option<&Msisdn>,
         receipt: &Receipt,
     ) -> Result<(), NetworkError> {
         settle(&*self.commits, async || {
-            let device = self.device(device).await?;
-            let open = self.store.open_sms_of(device.number, SMS_OPEN_MAX).await?;
+            let named = match sender {
+                Some(number) => self.find_device(number).await?,
+                None => None,
+            };
+            let (device, open) = match named {
+                Some(device) => {
+                    let open = self.store.open_sms_of(device.number, SMS_OPEN_MAX).await?;
+                    (device, open)
+                }
+                None => {
+                    let (device, sms) = self.named_by(receipt).await?;
+                    (device, vec![sms])
+                }
+            };
             apply_receipt(&mut self.clock.moment(), &device, open, receipt)
                 .ok_or(NetworkError::UnknownSms)
         })
@@ -162,12 +176,28 @@ impl SmsNetwork {
     }
 
     async fn device(&self, number: &Msisdn) -> Result<Profile, NetworkError> {
+        let device = self.find_device(number).await?;
+        device.ok_or(NetworkError::UnknownDevice)
+    }
+
+    async fn find_device(&self, number: &Msisdn) -> Result<Option<Profile>, NetworkError> {
         let name = UniqueName::Msisdn(number.clone());
-        let device = match self.store.device_by_name(name).await? {
+        Ok(match self.store.device_by_name(name).await? {
             Some(device) => self.store.profile(device).await?,
             None => None,
+        })
+    }
+
+    /// The SMS that a receipt names by its message id, and its device.
+    async fn named_by(&self, receipt: &Receipt) -> Result<(Profile, Sms), NetworkError> {
+        let keys = receipt.message_id.as_deref().map(message_id_keys);
+        let found = match keys {
+            Some(keys) => self.store.open_sms_by_message(keys, SMS_OPEN_MAX).await?,
+            None => Vec::new(),
         };
-        device.ok_or(NetworkError::UnknownDevice)
+        let sms = named_by(found, receipt).ok_or(NetworkError::UnknownSms)?;
+        let device = self.store.profile(sms.device).await?;
+        Ok((device.ok_or(NetworkError::UnknownSms)?, sms))
     }
 
     async fn to_device(&self, id: SmsId) -> Result<(Profile, Sms), NetworkError> {

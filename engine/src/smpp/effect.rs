@@ -6,6 +6,9 @@ use protocol::smpp::receipt::Receipt;
 use crate::directory::sms::NewReceivedSms;
 use crate::ids::{Msisdn, SmsId};
 
+/// The number in the address of a message or a receipt; that of a message always is one.
+pub type Sender = Option<Msisdn>;
+
 /// The number of a connection; what is reported of an earlier one is ignored.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub struct ConnectionId(pub u64);
@@ -31,9 +34,9 @@ pub enum SmsTask {
     /// Take up to so many SMS: [`super::link::SmppLink::taken`].
     Take(u32),
     /// Store a message of a device: [`super::link::SmppLink::handed_in`].
-    Receive(Msisdn, Box<NewReceivedSms>),
-    /// Apply a receipt about an SMS to a device: [`super::link::SmppLink::handed_in`].
-    Apply(Msisdn, Box<Receipt>),
+    Receive(Sender, Box<NewReceivedSms>),
+    /// Apply a receipt about an SMS: [`super::link::SmppLink::handed_in`].
+    Apply(Sender, Box<Receipt>),
     /// Store that a part was accepted under an id: [`super::link::SmppLink::part_stored`].
     AcceptPart(SmsId, u8, Box<str>),
     /// Fail an SMS for a reason; no completion.

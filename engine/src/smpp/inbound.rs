@@ -1,13 +1,14 @@
-//! Which messages and receipts of the SMS centre wait to be stored? Those of one device are handed
-//! in one after the other, so that they keep their order.
+//! Which messages and receipts of the SMS centre wait to be stored? Those of one sender are handed
+//! in one after the other, so that they keep their order. A receipt may have an address that is no
+//! number: these have one queue.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use protocol::smpp::receipt::Receipt;
 
-use super::effect::{InboundKind, SmsTask};
+use super::effect::{InboundKind, Sender, SmsTask};
 use crate::directory::sms::NewReceivedSms;
-use crate::ids::Msisdn;
+use crate::ids::SmsId;
 
 /// A message or a receipt that is not answered yet.
 #[derive(Debug)]
@@ -25,19 +26,32 @@ pub(super) enum InboundContent {
     Receipt(Box<Receipt>),
 }
 
-/// What waits, by device.
+/// What waits, by sender.
 #[derive(Debug, Default)]
 pub(super) struct InboundQueues {
-    by_device: BTreeMap<Msisdn, DeviceInbound>,
+    by_sender: BTreeMap<Sender, SenderInbound>,
     count: usize,
 }
 
-/// What waits of one device.
+/// What waits of one sender.
 #[derive(Debug, Default)]
-struct DeviceInbound {
+struct SenderInbound {
     queue: VecDeque<InboundDelivery>,
-    /// Whether its first one is a receipt that waits for the response to a submission.
-    is_held: bool,
+    /// Whether its first one waits.
+    hold: Hold,
+}
+
+/// Whether a receipt that is about no known SMS waits for the responses to submissions: it may be
+/// about one of them.
+#[derive(Debug, Default)]
+enum Hold {
+    /// It was not held yet.
+    #[default]
+    Never,
+    /// It waits for what becomes of these SMS.
+    For(BTreeSet<SmsId>),
+    /// It was held, and is not held again.
+    Over,
 }
 
 impl InboundDelivery {
@@ -48,10 +62,10 @@ impl InboundDelivery {
         }
     }
 
-    fn task(&self, device: &Msisdn) -> SmsTask {
+    fn task(&self, sender: &Sender) -> SmsTask {
         match &self.content {
-            InboundContent::Message(new) => SmsTask::Receive(device.clone(), new.clone()),
-            InboundContent::Receipt(receipt) => SmsTask::Apply(device.clone(), receipt.clone()),
+            InboundContent::Message(new) => SmsTask::Receive(sender.clone(), new.clone()),
+            InboundContent::Receipt(receipt) => SmsTask::Apply(sender.clone(), receipt.clone()),
         }
     }
 }
@@ -62,58 +76,73 @@ impl InboundQueues {
         self.count
     }
 
-    /// Appends one, and returns what is to be done if it is the first of its device.
-    pub(super) fn push(&mut self, device: &Msisdn, inbound: InboundDelivery) -> Option<SmsTask> {
+    /// Appends one, and returns what is to be done if it is the first of its sender.
+    pub(super) fn push(&mut self, sender: &Sender, inbound: InboundDelivery) -> Option<SmsTask> {
         self.count += 1;
-        let of_device = self.by_device.entry(device.clone()).or_default();
-        let task = inbound.task(device);
-        of_device.queue.push_back(inbound);
-        (of_device.queue.len() == 1).then_some(task)
+        let of_sender = self.by_sender.entry(sender.clone()).or_default();
+        let task = inbound.task(sender);
+        of_sender.queue.push_back(inbound);
+        (of_sender.queue.len() == 1).then_some(task)
     }
 
-    /// The first one of a device, which was handed in.
-    pub(super) fn first(&self, device: &Msisdn) -> Option<&InboundDelivery> {
-        self.by_device.get(device)?.queue.front()
+    /// The first one of a sender, which was handed in.
+    pub(super) fn first(&self, sender: &Sender) -> Option<&InboundDelivery> {
+        self.by_sender.get(sender)?.queue.front()
     }
 
-    /// Holds the first one of a device until [`Self::resume`].
-    pub(super) fn hold(&mut self, device: &Msisdn) {
-        if let Some(of_device) = self.by_device.get_mut(device) {
-            of_device.is_held = true;
+    /// Holds the first one of a sender until [`Self::resume`] was called for each of these SMS.
+    /// Returns whether it waits: once, and if there are any.
+    pub(super) fn hold(&mut self, sender: &Sender, submitted: BTreeSet<SmsId>) -> bool {
+        let Some(of_sender) = self.by_sender.get_mut(sender) else {
+            return false;
+        };
+        let may_wait = matches!(of_sender.hold, Hold::Never) && !submitted.is_empty();
+        if may_wait {
+            of_sender.hold = Hold::For(submitted);
         }
+        may_wait
     }
 
-    /// What is to be done again for a device whose first one is held.
-    pub(super) fn resume(&mut self, device: &Msisdn) -> Option<SmsTask> {
-        let of_device = self.by_device.get_mut(device)?;
-        if !std::mem::take(&mut of_device.is_held) {
-            return None;
+    /// What is to be done again, because it is known what became of the part of an SMS that was
+    /// submitted.
+    pub(super) fn resume(&mut self, id: SmsId) -> Vec<SmsTask> {
+        let mut tasks = Vec::new();
+        for (sender, of_sender) in &mut self.by_sender {
+            if let Hold::For(submitted) = &mut of_sender.hold
+                && submitted.remove(&id)
+                && submitted.is_empty()
+            {
+                of_sender.hold = Hold::Over;
+                tasks.extend(of_sender.queue.front().map(|first| first.task(sender)));
+            }
         }
-        of_device.queue.front().map(|first| first.task(device))
+        tasks
     }
 
-    /// Removes the first one of a device, and returns what is to be done for the next.
-    pub(super) fn pop(&mut self, device: &Msisdn) -> Option<SmsTask> {
-        let of_device = self.by_device.get_mut(device)?;
-        if of_device.queue.pop_front().is_some() {
+    /// Removes the first one of a sender, and returns what is to be done for the next.
+    pub(super) fn pop(&mut self, sender: &Sender) -> Option<SmsTask> {
+        let of_sender = self.by_sender.get_mut(sender)?;
+        if of_sender.queue.pop_front().is_some() {
             self.count -= 1;
         }
-        let next = of_device.queue.front().map(|next| next.task(device));
+        of_sender.hold = Hold::Never;
+        let next = of_sender.queue.front().map(|next| next.task(sender));
         if next.is_none() {
-            self.by_device.remove(device);
+            self.by_sender.remove(sender);
         }
         next
     }
 
     /// Forgets all but those that are being stored: the SMS centre delivers them again.
     pub(super) fn disconnect(&mut self) {
-        self.by_device.retain(|_, of_device| {
-            of_device.queue.truncate(usize::from(!of_device.is_held));
-            for inbound in &mut of_device.queue {
+        self.by_sender.retain(|_, of_sender| {
+            let is_held = matches!(of_sender.hold, Hold::For(_));
+            of_sender.queue.truncate(usize::from(!is_held));
+            for inbound in &mut of_sender.queue {
                 inbound.sequence = None;
             }
-            !of_device.queue.is_empty()
+            !of_sender.queue.is_empty()
         });
-        self.count = self.by_device.len();
+        self.count = self.by_sender.len();
     }
 }

@@ -11,7 +11,7 @@
 //! response is never submitted again; one that was refused for now is, and its SMS waits for the
 //! network again if no other part was accepted. The parts of an SMS follow one another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::smpp::message::ShortMessage;
 use protocol::smpp::pdu::{Credentials, Pdu, SmppCommand};
@@ -23,7 +23,7 @@ use protocol::smpp::status::{
 use protocol::sms::parts::EncodedPart;
 
 use super::effect::{
-    ConnectionId, HandedIn, LinkEffect, LinkEvent, LossReason, SmsTask, SubmitOutcome,
+    ConnectionId, HandedIn, LinkEffect, LinkEvent, LossReason, Sender, SmsTask, SubmitOutcome,
 };
 use super::flow::SubmitFlow;
 use super::inbound::{InboundContent, InboundDelivery, InboundQueues};
@@ -248,33 +248,37 @@ impl SmppLink {
         let Some(submitting) = self.submitting.get_mut(&id) else {
             return;
         };
-        let device = submitting.device.clone();
         let is_whole = usize::from(submitting.accepted) >= submitting.parts.len();
         submitting.state = PartState::Waiting;
         if is_whole || !is_open {
             self.submitting.remove(&id);
         }
-        self.resume(&device, out);
+        self.resume(id, out);
         self.proceed(m, out);
     }
 
-    /// The first message or receipt of a device was handed in.
+    /// The first message or receipt of a sender was handed in.
     pub fn handed_in(
         &mut self,
         m: &mut Moment,
-        device: &Msisdn,
+        sender: &Sender,
         outcome: HandedIn,
         out: &mut Vec<LinkEffect>,
     ) {
-        let Some(first) = self.inbound.first(device) else {
+        let Some(first) = self.inbound.first(sender) else {
             return;
         };
         let is_receipt = matches!(first.content, InboundContent::Receipt(_));
-        if is_receipt && outcome == HandedIn::Unknown && self.awaits_response(device) {
+        if is_receipt && outcome == HandedIn::Unknown {
             // It may be about a part whose response follows.
-            self.inbound.hold(device);
-            return;
+            let submitted = self.submitted_to(sender);
+            if self.inbound.hold(sender, submitted) {
+                return;
+            }
         }
+        let Some(first) = self.inbound.first(sender) else {
+            return;
+        };
         let status = match outcome {
             HandedIn::Stored => ESME_ROK,
             // It would be delivered again and again.
@@ -289,7 +293,7 @@ impl SmppLink {
         if let Some(sequence) = first.sequence {
             respond(sequence, status, SmppCommand::DeliverSmResp, out);
         }
-        let next = self.inbound.pop(device);
+        let next = self.inbound.pop(sender);
         out.extend(next.map(LinkEffect::Store));
         self.proceed(m, out);
     }
@@ -432,7 +436,6 @@ impl SmppLink {
         let Some(submitting) = self.submitting.get_mut(&id) else {
             return;
         };
-        let device = submitting.device.clone();
         match status {
             ESME_RTHROTTLED | ESME_RMSGQFUL | ESME_RINVBNDSTS => {
                 self.flow.throttled(m.now());
@@ -451,7 +454,7 @@ impl SmppLink {
                 out.push(LinkEffect::Store(SmsTask::Refuse(id, reason.into())));
             }
         }
-        self.resume(&device, out);
+        self.resume(id, out);
     }
 
     /// A message of a device or a receipt.
@@ -467,18 +470,16 @@ impl SmppLink {
             true => Some(InboundContent::Receipt(Box::new(Receipt::of(message)))),
             false => received(message).map(|it| InboundContent::Message(Box::new(it))),
         };
-        let Some((device, content)) = device_of(message).zip(content) else {
-            // A receipt that is about no device would be delivered again and again.
-            return answer(match message.is_receipt() {
-                true => ESME_ROK,
-                false => ESME_RX_P_APPN,
-            });
+        let sender = device_of(message);
+        let content = content.filter(|_| sender.is_some() || message.is_receipt());
+        let Some(content) = content else {
+            return answer(ESME_RX_P_APPN);
         };
         let inbound = InboundDelivery {
             sequence: Some(sequence),
             content,
         };
-        let task = self.inbound.push(&device, inbound);
+        let task = self.inbound.push(&sender, inbound);
         out.extend(task.map(LinkEffect::Store));
     }
 
@@ -605,17 +606,27 @@ impl SmppLink {
         out.push(LinkEffect::Send(Pdu::request(self.last_sequence, command)));
     }
 
-    /// Whether a part to a device is submitted and what became of it is not stored yet.
-    fn awaits_response(&self, device: &Msisdn) -> bool {
-        let is_open = |it: &Submitting| it.state != PartState::Waiting;
-        let mut all = self.submitting.values();
-        all.any(|it| it.device == *device && is_open(it))
+    /// The SMS of which a part is submitted, and what became of it is not stored yet: those to a
+    /// device, or all, if the number is that of none of them.
+    fn submitted_to(&self, sender: &Sender) -> BTreeSet<SmsId> {
+        let open = self.submitting.iter();
+        let open = open.filter(|(_, it)| it.state != PartState::Waiting);
+        let is_its = |it: &Submitting| Some(&it.device) == sender.as_ref();
+        let its: BTreeSet<SmsId> = open
+            .clone()
+            .filter(|(_, it)| is_its(it))
+            .map(|(id, _)| *id)
+            .collect();
+        match its.is_empty() {
+            true => open.map(|(id, _)| *id).collect(),
+            false => its,
+        }
     }
 
-    /// Hands the receipt of a device in again, if it waits for a response.
-    fn resume(&mut self, device: &Msisdn, out: &mut Vec<LinkEffect>) {
-        let task = self.inbound.resume(device);
-        out.extend(task.map(LinkEffect::Store));
+    /// Hands receipts in again that waited for what became of an SMS.
+    fn resume(&mut self, id: SmsId, out: &mut Vec<LinkEffect>) {
+        let tasks = self.inbound.resume(id);
+        out.extend(tasks.into_iter().map(LinkEffect::Store));
     }
 
     /// The SMS centre accepts the end of the session.

@@ -72,6 +72,24 @@ pub fn is_same_id_otherwise_written(one: &str, other: &str) -> bool {
     })
 }
 
+/// The one way in which ids that [`is_same_id`] holds for are written; none for an id of zeros.
+pub fn message_id_key(id: &str) -> Option<String> {
+    let bare = without_padding(id);
+    (!bare.is_empty()).then(|| bare.to_ascii_uppercase())
+}
+
+/// The keys of a message id and of those that [`is_same_id_otherwise_written`] holds for.
+pub fn message_id_keys(id: &str) -> Vec<String> {
+    let bare = without_padding(id);
+    let in_hexadecimal = bare.parse::<u64>().map(|number| format!("{number:X}"));
+    let in_decimal = u64::from_str_radix(bare, 16).map(|number| number.to_string());
+    let others = [in_hexadecimal.ok(), in_decimal.ok()].into_iter().flatten();
+    let mut keys: Vec<String> = message_id_key(id).into_iter().chain(others).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
 fn without_padding(id: &str) -> &str {
     id.trim().trim_start_matches('0')
 }
@@ -174,9 +192,12 @@ mod tests {
             ("a-b", "A-B"),
         ] {
             assert!(is_same_id(one, other), "{one} {other}");
+            assert_eq!(message_id_key(one), message_id_key(other));
         }
         for (one, other) in [("F3A1", "62369"), ("62369", "00f3a1")] {
             assert!(is_same_id_otherwise_written(one, other), "{one} {other}");
+            let key = message_id_key(one).unwrap();
+            assert!(message_id_keys(other).contains(&key), "{one} {other}");
             assert!(!is_same_id(one, other), "{one} {other}");
         }
         for (one, other) in [
@@ -188,6 +209,9 @@ mod tests {
         ] {
             let is_same = is_same_id(one, other) || is_same_id_otherwise_written(one, other);
             assert!(!is_same, "{one} {other}");
+            let key = message_id_key(one);
+            let is_found = key.is_some_and(|key| message_id_keys(other).contains(&key));
+            assert!(!is_found, "{one} {other}");
         }
     }
 }

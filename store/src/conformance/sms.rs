@@ -5,6 +5,7 @@ use engine::directory::sms::FoundParts;
 use engine::ids::SmsId;
 use engine::profile::Profile;
 use engine::query::PageRequest;
+use engine::smpp_pdu::receipt::message_id_keys;
 use engine::sms::{
     AddressType, JoinedSms, NetworkTask, PartsKey, ReceivedPart, ReportedStatus, Sms, SmsStatus,
     SmsWay, SubmittedPart, SubmittedSms,
@@ -75,11 +76,24 @@ pub(super) fn are_listed_as_their_state_says(ground: &TestBed<'_>) {
     let done = to_device(&tracker, 10, SmsStatus::Delivered);
     put(&*store, vec![changed(&taken, &done)]);
     assert_eq!(lists(&*store, &tracker), ([id(20)].into(), 1, 1));
+    let named = |id: &str| wait(store.open_sms_by_message(message_id_keys(id), 9));
+    assert_eq!(named("f3a1"), Ok(vec![]));
+    let accepted = with_message_ids(&second, &["00F3A1", "7"]);
+    put(&*store, vec![changed(&second, &accepted)]);
+    for id in ["f3a1", "0000F3A1", "62369", "7"] {
+        assert_eq!(named(id), Ok(vec![accepted.clone()]), "{id}");
+    }
+    assert_eq!(named("f3"), Ok(vec![]));
+    let second = accepted;
     assert_eq!(wait(store.sms_due(at(119), 9)), Ok(vec![]));
     assert_eq!(wait(store.sms_due(at(120), 9)), Ok(vec![second.clone()]));
     assert_eq!(wait(store.sms_for_network(0)), Ok(vec![]));
     assert_eq!(wait(store.sms(id(10))), Ok(Some(done)));
     assert_eq!(page(&*store, &tracker, 1).1, 2, "a change counts nothing");
+    let settled = to_device(&tracker, 20, SmsStatus::Delivered);
+    let settled = with_message_ids(&settled, &["00F3A1", "7"]);
+    put(&*store, vec![changed(&second, &settled)]);
+    assert_eq!(named("f3a1"), Ok(vec![]), "its status is final");
 }
 
 pub(super) fn change_only_as_expected(ground: &TestBed<'_>) {
@@ -199,6 +213,18 @@ pub(crate) fn to_device(device: &Profile, second: i64, status: SmsStatus) -> Sms
         parts: Vec::new(),
     };
     sms(device, second, SmsWay::ToDevice(Box::new(submitted)))
+}
+
+/// The same SMS, whose parts were accepted under these ids.
+pub(crate) fn with_message_ids(sms: &Sms, ids: &[&str]) -> Sms {
+    let mut submitted = sms.submitted().expect("an SMS to a device").clone();
+    let part = |id: &&str| SubmittedPart {
+        message_id: Some((*id).into()),
+        status: None,
+    };
+    submitted.parts = ids.iter().map(part).collect();
+    let way = SmsWay::ToDevice(Box::new(submitted));
+    Sms { way, ..sms.clone() }
 }
 
 /// A change that adds an SMS.

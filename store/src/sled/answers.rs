@@ -331,6 +331,11 @@ impl SmsReads for SledStore {
             .show(move |db| sms::open_sms_of(db, device, max))
     }
 
+    fn open_sms_by_message(&self, keys: Vec<String>, max: u32) -> ReadAnswer<Vec<Sms>> {
+        self.readers
+            .show(move |db| sms::open_sms_by_message(db, &keys, max))
+    }
+
     fn sms_for_network(&self, max: u32) -> ReadAnswer<Vec<Sms>> {
         self.readers.show(move |db| sms::sms_for_network(db, max))
     }

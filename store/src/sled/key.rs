@@ -101,6 +101,7 @@ pub(crate) enum Table {
     DevicesOfTagCounted = 61,
     EntriesByAge = 62,
     FormerSim = 63,
+    SmsOfMessage = 65,
     Job = 70,
     JobRequest = 71,
     JobPart = 72,
@@ -122,7 +123,7 @@ pub(crate) enum Table {
 
 impl Table {
     /// Every table.
-    const ALL: [Self; 72] = [
+    const ALL: [Self; 73] = [
         Self::Format,
         Self::Epoch,
         Self::Counter,
@@ -192,6 +193,7 @@ impl Table {
         Self::SmsForNetwork,
         Self::SmsDue,
         Self::SmsOpen,
+        Self::SmsOfMessage,
         Self::SmsOfParts,
         Self::SmsCounted,
         Self::RemovedSms,
@@ -596,6 +598,7 @@ mod tests {
             sms::waiting(sms_id),
             sms::due_at(ms(i64::MAX), sms_id),
             sms::open(u64::MAX, sms_id),
+            sms::of_message("F3A1", sms_id),
             sms::counted(u64::MAX),
             sms::removed(u64::MAX),
         ];

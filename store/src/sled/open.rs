@@ -29,8 +29,9 @@ use crate::Loss;
 /// not contain the ids of its device; up to format 4 devices were not found by their addresses, nor
 /// were the protocols stored that they had used; up to format 5 an API client had one secret; up
 /// to format 6 each event had rows of its own; up to format 7 each entry of the log was listed by
-/// its SIM and its age; up to format 8 an entry was stored as it is, a device had one key, and
-/// every API client was one of a customer. No release wrote them.
+/// its SIM and its age; up to format 8 an entry was stored as it is, a device had one key, every
+/// API client was one of a customer, and SMS were not found by the message ids of their parts. No
+/// release wrote them.
 pub(super) const FORMAT: u64 = 9;
 
 /// The memory sled uses for the tree: enough for the indexes of a million devices, and fixed,

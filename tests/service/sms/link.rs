@@ -124,6 +124,38 @@ fn a_receipt_is_matched_before_the_response_and_in_another_notation() {
 }
 
 #[test]
+fn a_receipt_whose_address_is_no_device_is_matched_by_its_id() {
+    let smsc = Smsc::replying(|submitted, number| {
+        let id = format!("id{number}");
+        // Exchanged addresses, a national number, a name, and none; some before the response.
+        let source = ["1234", "085100000001", "Acme", ""][number % 4];
+        let mut receipt = receipt_of(submitted, &id, "DELIVRD");
+        receipt.source.text = source.into();
+        SubmitReply::AcceptAfter(Box::new(receipt), id)
+    });
+    let mut setup = linked(&smsc, &[]);
+    for number in 0..8 {
+        let id = setup.send(&text_to_device(&format!("text {number}")));
+        setup.once_in(&id, "DELIVERED");
+    }
+    // The id is stored: after a restart the receipt is matched all the same.
+    smsc.reply(|_, number| SubmitReply::Accept(format!("id{number}")));
+    let id = setup.send(&text_to_device("last"));
+    let last = smsc.submitted_once(9)[8].clone();
+    setup.once_in(&id, "IN PROGRESS");
+    setup.service.stop();
+    setup.service.start_again();
+    setup.caller.follow(&setup.service);
+    let mut receipt = receipt_of(&last, "id8", "DELIVRD");
+    receipt.source.text = "".into();
+    until("the receipt is matched", || {
+        smsc.bound();
+        smsc.deliver(receipt.clone());
+        (setup.shown(&id)["status"]["status"] == "DELIVERED").then_some(())
+    });
+}
+
+#[test]
 fn a_submission_without_a_response_is_never_repeated() {
     let smsc = Smsc::replying(|_, number| match number {
         0 => SubmitReply::Silence,

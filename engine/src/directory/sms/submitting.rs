@@ -62,6 +62,18 @@ pub fn refuse(m: &mut Moment, device: &Profile, was: Sms, reason: &str) -> Decis
     }
 }
 
+/// The SMS that a receipt is about whose address is that of no device: the one that has its message
+/// id, of those without a final status. If several have it, as of several SMS centres, the
+/// reference must tell which.
+pub fn named_by(mut found: Vec<Sms>, receipt: &Receipt) -> Option<Sms> {
+    if found.len() > 1 {
+        let total = |sms: &Sms| u8::try_from(total(sms)).unwrap_or(u8::MAX);
+        found.retain(|sms| (1..=total(sms)).any(|part| has_reference(sms, part, receipt)));
+    }
+    let only = found.len() == 1;
+    found.pop().filter(|_| only)
+}
+
 /// Applies a receipt about an SMS to a device, of those without a final status; none if it is about
 /// none of them. The SMS is delivered once all its parts are, and fails or expires with the first
 /// part that does. A repeated receipt changes nothing.

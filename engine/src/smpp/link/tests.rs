@@ -282,6 +282,35 @@ fn an_unknown_receipt_waits_for_the_response_to_a_submission() {
 }
 
 #[test]
+fn an_unknown_receipt_with_the_address_of_no_device_waits_for_all_responses_once() {
+    for source in ["", "0043 1 234", "1234"] {
+        let mut it = Fixture::bound(2);
+        it.taken(&[(1, "one"), (2, "two")]);
+        let SmppCommand::DeliverSm(mut message) = deliver("id:b stat:DELIVRD", 4) else {
+            panic!("it is a message");
+        };
+        message.source.text = source.into();
+        let sender = device_of(&message);
+        it.receive(1, ESME_ROK, SmppCommand::DeliverSm(message));
+        let unknown = |it: &mut Fixture| {
+            it.step(|link, m, out| link.handed_in(m, &sender, HandedIn::Unknown, out))
+        };
+        assert_eq!(unknown(&mut it), [], "{source}");
+        it.accepted(2, "a");
+        let is_applied =
+            |effect: &LinkEffect| matches!(effect, LinkEffect::Store(SmsTask::Apply(..)));
+        let first = it.step(|link, m, out| link.part_stored(m, id(1), true, out));
+        assert!(!first.iter().any(is_applied), "{first:?}");
+        it.accepted(3, "b");
+        let second = it.step(|link, m, out| link.part_stored(m, id(2), true, out));
+        assert!(second.iter().any(is_applied), "{second:?}");
+        it.taken(&[(3, "three")]);
+        let unknown = unknown(&mut it);
+        assert!(unknown.contains(&response(1, ESME_ROK)), "{unknown:?}");
+    }
+}
+
+#[test]
 fn a_stop_releases_what_was_not_submitted_and_unbinds_after_the_responses() {
     let mut it = Fixture::bound(1);
     it.taken(&[(1, "one"), (2, "two")]);
@@ -360,8 +389,8 @@ fn deliver(text: &str, esm_class: u8) -> SmppCommand {
     SmppCommand::DeliverSm(Box::new(message))
 }
 
-fn device() -> Msisdn {
-    Msisdn::parse(DEVICE).unwrap()
+fn device() -> Sender {
+    Some(Msisdn::parse(DEVICE).unwrap())
 }
 
 fn id(number: u64) -> SmsId {

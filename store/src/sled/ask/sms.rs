@@ -69,6 +69,24 @@ pub(in crate::sled) fn open_sms_of(db: &Db, device: u64, max: u32) -> Result<Vec
     listed(db, &prefix, &key::behind(prefix.clone()), max)
 }
 
+/// The SMS to devices without a final status that have one of these keys of message ids.
+pub(in crate::sled) fn open_sms_by_message(
+    db: &Db,
+    keys: &[String],
+    max: u32,
+) -> Result<Vec<Sms>, Fault> {
+    let mut found = Vec::new();
+    for named in keys {
+        let prefix = key::sms::with_message(named);
+        for sms in listed(db, &prefix, &key::behind(prefix.clone()), max)? {
+            if !found.contains(&sms) {
+                found.push(sms);
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// SMS for which the network has something to do, the oldest first.
 pub(in crate::sled) fn sms_for_network(db: &Db, max: u32) -> Result<Vec<Sms>, Fault> {
     let prefix = key::sms::for_network();

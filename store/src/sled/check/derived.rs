@@ -17,7 +17,7 @@ use crate::sled::record::{self, Unreadable, number};
 
 /// The tables whose rows are all derived from records, so that none is left without one. Counts are
 /// derived from several.
-pub(super) const TABLES: [Table; 29] = [
+pub(super) const TABLES: [Table; 30] = [
     Table::ClientOfOwner,
     Table::TokenOfClient,
     Table::TokenByExpiry,
@@ -46,6 +46,7 @@ pub(super) const TABLES: [Table; 29] = [
     Table::SmsForNetwork,
     Table::SmsDue,
     Table::SmsOpen,
+    Table::SmsOfMessage,
     Table::SmsOfParts,
 ];
 
@@ -195,6 +196,7 @@ impl<'t> Derivation<'t> {
             | Table::SmsForNetwork
             | Table::SmsDue
             | Table::SmsOpen
+            | Table::SmsOfMessage
             | Table::SmsOfParts
             | Table::RemovedSms => return Ok(Vec::new()),
         };

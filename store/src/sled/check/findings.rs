@@ -186,6 +186,7 @@ pub(super) fn noun(table: Table) -> &'static str {
         Table::SmsForNetwork => "rows of SMS for the network",
         Table::SmsDue => "rows of SMS by validity",
         Table::SmsOpen => "rows of SMS that are not final",
+        Table::SmsOfMessage => "rows of SMS by message id",
         Table::SmsOfParts => "rows of SMS by their parts",
         Table::SmsCounted => "counts of SMS",
         Table::RemovedSms => "marks of removed SMS",

@@ -21,7 +21,7 @@ use crate::conformance::samples::{
     acme, at, batch, client, customer, device, entry, event, forgotten, token,
 };
 use crate::conformance::schedules;
-use crate::conformance::sms::{added, of_device, to_device};
+use crate::conformance::sms::{added, of_device, to_device, with_message_ids};
 use crate::conformance::wait;
 use crate::sled::key::Key;
 use crate::sled::key::log::EntryPlace;
@@ -42,7 +42,7 @@ enum Damage {
 use Damage::{Overwritten, Removed};
 
 /// What happens to the first row of a table, and what is found.
-const DAMAGED: [(Table, Damage, &str, Problem); 59] = [
+const DAMAGED: [(Table, Damage, &str, Problem); 60] = [
     (Table::Format, Overwritten, "", Problem::Unreadable),
     (
         Table::Customer,
@@ -332,6 +332,12 @@ const DAMAGED: [(Table, Damage, &str, Problem); 59] = [
         Problem::Missing,
     ),
     (
+        Table::SmsOfMessage,
+        Removed,
+        "rows of SMS by message id",
+        Problem::Missing,
+    ),
+    (
         Table::SmsCounted,
         Removed,
         "counts of SMS",
@@ -598,10 +604,12 @@ fn filled(home: &Path) -> SledStore {
         let device = device(&acme(), number);
         let parts = [(second + 1, 1, "hello "), (second, 2, "world")];
         let again = [(second + 2, 2, "again")];
+        let taken = to_device(&device, second + 4, SmsStatus::InProgress);
         let all = [
             of_device(&device, second, &parts),
             of_device(&device, second + 2, &again),
             to_device(&device, second + 3, SmsStatus::Pending),
+            with_message_ids(&taken, &["f3a1"]),
         ];
         commit(&store, batch(all.iter().map(added).collect()));
     }

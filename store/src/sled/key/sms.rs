@@ -66,6 +66,16 @@ pub(crate) fn open_of(device: u64) -> Key {
     numbered(Table::SmsOpen, device)
 }
 
+/// Index: an SMS without a final status of which a part was accepted under a message id.
+pub(crate) fn of_message(message_id_key: &str, id: SmsId) -> Key {
+    append(with_message(message_id_key), &bytes(id))
+}
+
+/// The prefix of the keys of the SMS without a final status with a message id.
+pub(crate) fn with_message(message_id_key: &str) -> Key {
+    Builder::of(Table::SmsOfMessage).text(message_id_key).end()
+}
+
 /// Index: the last SMS of a device with these parts.
 pub(crate) fn of_parts(parts: PartsKey) -> Key {
     let key = numbered(Table::SmsOfParts, parts.device_number);

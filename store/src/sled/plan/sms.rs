@@ -47,6 +47,8 @@ pub(in crate::sled) fn lists_of(sms: &Sms, state: SmsState) -> Vec<Key> {
     if let Some(due_at) = state.due_at {
         lists.push(key::sms::due_at(due_at, sms.id));
         lists.push(key::sms::open(sms.device_number, sms.id));
+        let messages = sms.message_id_keys();
+        lists.extend(messages.map(|message| key::sms::of_message(&message, sms.id)));
     }
     if state.task.is_some() {
         lists.push(key::sms::waiting(sms.id));

@@ -105,6 +105,21 @@ fn a_receipt_is_matched_by_the_surest_way() {
     assert_eq!(found(Some("new"), None), None);
 }
 
+#[test]
+fn a_receipt_of_no_device_is_about_the_only_sms_with_its_id_or_the_one_with_its_reference() {
+    let known = |ms, id: &str| stored(accept_part(taken(ms, "open"), 1, id).batch);
+    let (one, other) = (known(1, "64"), known(2, "64"));
+    let by_id = receipt(Some("64"), None);
+    assert_eq!(named_by(vec![], &by_id), None);
+    assert_eq!(named_by(vec![one.clone()], &by_id), Some(one.clone()));
+    let both = || vec![one.clone(), other.clone()];
+    assert_eq!(named_by(both(), &by_id), None);
+    let with_reference = receipt(Some("64"), Some(other.part_reference(1)));
+    assert_eq!(named_by(both(), &with_reference), Some(other.clone()));
+    let unlike = receipt(Some("64"), Some(other.part_reference(9)));
+    assert_eq!(named_by(both(), &unlike), None);
+}
+
 fn apply(open: Vec<Sms>, receipt: &Receipt) -> Option<Batch> {
     apply_receipt(&mut at(9), &tracker(), open, receipt).map(|decided| decided.batch)
 }
