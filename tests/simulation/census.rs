@@ -103,6 +103,10 @@ pub(crate) struct Census {
     dead_lettered: u64,
     requeued: u64,
     answers_lost: u64,
+    /// Messages that a broker received.
+    pub(crate) broker_received: u64,
+    /// Connections that a broker ended instead of reading a message.
+    pub(crate) broken_before_a_message: u64,
     no_address: u64,
     /// Data from addresses that do not belong to exactly one device.
     strangers: u64,
@@ -343,6 +347,7 @@ macro_rules! rows {
 }
 
 rows! {
+    broker_received, broken_before_a_message,
     heals, crashes, durable_without_receipt, forgotten, unsaved, panics, parked, restored, lost,
     repeated, pages, passed_over_here, passed_over_left, unread, swept, added, forwarded, searched,
     crowded, route_hints, addressed, handled, turned, overloaded, no_place, abandoned, removed,

@@ -1,6 +1,6 @@
 //! The systems of customers that receive events, each with a behaviour of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::ids::DestinationId;
 use harness::rng::Rng;
@@ -14,6 +14,8 @@ pub(crate) const TIMEOUT_MS: i64 = 20_000;
 #[derive(Default)]
 pub(crate) struct Endpoints {
     behaviours: BTreeMap<DestinationId, EndpointBehaviour>,
+    /// Those that are brokers.
+    brokers: BTreeSet<DestinationId>,
     /// Whether all of them are healthy for now.
     are_well: bool,
 }
@@ -124,6 +126,16 @@ fn refused_after(after_ms: i64, answer: &'static str) -> DeliveryReception {
 impl Endpoints {
     pub(crate) fn put(&mut self, id: DestinationId, behaviour: EndpointBehaviour) {
         self.behaviours.insert(id, behaviour);
+    }
+
+    /// Makes an endpoint a broker.
+    pub(crate) fn put_broker(&mut self, id: DestinationId) {
+        self.brokers.insert(id);
+    }
+
+    /// Whether an endpoint is a broker.
+    pub(crate) fn is_broker(&self, id: DestinationId) -> bool {
+        self.brokers.contains(&id)
     }
 
     /// The current behaviour of an endpoint, healthy by default.

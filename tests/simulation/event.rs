@@ -112,6 +112,20 @@ pub(crate) enum Event {
         parcel: EventsInTransit,
         delivered: DeliveryOutcome,
     },
+    /// The connection of a link to its broker is established, or fails.
+    LinkConnects { at: BrokerConnection },
+    /// A packet reaches a broker.
+    BrokerReads {
+        at: BrokerConnection,
+        packet: Vec<u8>,
+    },
+    /// Bytes of a broker reach a link; none if the broker ends the connection.
+    LinkReads {
+        at: BrokerConnection,
+        bytes: Vec<u8>,
+    },
+    /// A timeout of a link is due.
+    LinkDue { id: DestinationId, number: u64 },
     /// A fault happens.
     Fault,
     /// The service starts.
@@ -124,6 +138,14 @@ pub(crate) struct EventsInTransit {
     pub(crate) id: DestinationId,
     pub(crate) generation: u64,
     pub(crate) waiting: Vec<QueuedEvent>,
+}
+
+/// A connection of the link of a forwarder, by the numbers of both.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BrokerConnection {
+    pub(crate) id: DestinationId,
+    pub(crate) number: u64,
+    pub(crate) connection: u64,
 }
 
 /// The events to come, in order of time; those of one instant in order of their creation.

@@ -1,5 +1,6 @@
 //! The world: time, and everything that happens in it, one event after the other.
 
+mod brokers;
 mod calling;
 pub(crate) mod customers;
 mod deliveries;
@@ -12,10 +13,12 @@ mod routing;
 mod sending;
 mod serving;
 
+use std::collections::BTreeMap;
 use std::process::Command;
 
 use engine::delivery::command::DestinationCommand;
 use engine::dispatch::shard_map::ArbiterId;
+use engine::ids::DestinationId;
 use engine::moment::Timestamp;
 use engine::peer::Peer;
 use harness::device::event::DeviceOutput;
@@ -32,6 +35,7 @@ use crate::laws::{Breach, LawChecker, Verdict, delivering, memory, ownership};
 use crate::service::{Arbiter, ArbiterAct, Service, ServiceTurn};
 use crate::settings::{Faults, WorldSettings};
 use crate::trace::{Trace, TraceEvent};
+use brokers::RunningLink;
 
 /// When a world begins.
 const BEGINNING_MS: i64 = 1_700_000_000_000;
@@ -54,6 +58,8 @@ pub(crate) struct World {
     pub(crate) disk: Disk,
     pub(crate) fleet: Fleet,
     pub(crate) endpoints: Endpoints,
+    /// The links of the running forwarders of brokers.
+    links: BTreeMap<DestinationId, RunningLink>,
     destinations_made: u64,
     pub(crate) callers: Callers,
     pub(crate) laws: LawChecker,
@@ -123,6 +129,7 @@ impl World {
             disk,
             fleet,
             endpoints: Endpoints::default(),
+            links: BTreeMap::new(),
             destinations_made: 0,
             callers: Callers::new(settings.devices),
             laws: LawChecker::new(settings.rules.clone(), settings.arbiters, members),
@@ -319,6 +326,10 @@ impl World {
             } => self.read_for_forwarder(id, generation, task),
             Event::Delivers { parcel } => self.delivers(parcel),
             Event::Delivered { parcel, delivered } => self.delivered(&parcel, delivered),
+            Event::LinkConnects { at } => self.link_connects(at),
+            Event::BrokerReads { at, packet } => self.broker_reads(at, &packet),
+            Event::LinkReads { at, bytes } => self.link_reads(at, &bytes),
+            Event::LinkDue { id, number } => self.link_due(id, number),
             Event::Fault => self.inject_fault(),
             Event::Start => self.start(),
         }

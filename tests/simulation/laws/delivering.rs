@@ -29,6 +29,10 @@ struct Ledger {
     by_device: BTreeMap<DeviceKey, BTreeSet<Sequence>>,
     /// What its machine has in flight: the events of each delivery, by the first one.
     under_way: BTreeMap<Sequence, Vec<QueuedEvent>>,
+    /// What it has received, if it is a broker.
+    received: BTreeSet<Sequence>,
+    /// The dead letters that were replayed: later events may be on their way before them.
+    replayed: BTreeSet<Sequence>,
 }
 
 /// An event that a destination wants and has not received.
@@ -46,6 +50,8 @@ impl Ledgers {
             owed: BTreeMap::new(),
             by_device: BTreeMap::new(),
             under_way: BTreeMap::new(),
+            received: BTreeSet::new(),
+            replayed: BTreeSet::new(),
         };
         self.by_destination.entry(id).or_insert(ledger);
     }
@@ -83,6 +89,7 @@ impl Ledgers {
         let Some(ledger) = self.by_destination.get_mut(&progress.destination) else {
             return;
         };
+        ledger.replayed.extend(&progress.requeued);
         for sequence in &progress.requeued {
             let owed = ledger.owed.get_mut(sequence);
             owed.into_iter().for_each(|owed| owed.since_ms = calm_ms);
@@ -246,6 +253,49 @@ pub(crate) fn events_of_a_device_keep_their_order(
         before_in_delivery.insert(queued.sequence);
     }
     Ok(())
+}
+
+/// A broker receives an event for the first time after it received those before of the device, dead
+/// letters excepted, however its connections end.
+pub(crate) fn a_broker_receives_events_in_order(
+    ledgers: &mut Ledgers,
+    id: DestinationId,
+    (device, sequence): (DeviceKey, Sequence),
+    durable: &Durable,
+) -> Verdict {
+    let ledger = ledgers.by_destination.get_mut(&id);
+    let record = durable.outbox().destination(id);
+    let (Some(ledger), Some(record)) = (ledger, record) else {
+        return Ok(());
+    };
+    if !ledger.received.insert(sequence) {
+        return Ok(());
+    }
+    let of_device = ledger.by_device.get(&device);
+    let mut before = of_device
+        .into_iter()
+        .flat_map(|of_device| of_device.range(..sequence));
+    let is_excepted = |it: &Sequence| record.dead.contains_key(it) || ledger.replayed.contains(it);
+    let left_out = before.find(|it| !is_excepted(it) && !ledger.received.contains(it));
+    hold(
+        "a_broker_has_every_settled_message_and_each_sender_in_order",
+        left_out.is_none(),
+        || format!("{sequence:?} is received before {left_out:?}"),
+    )
+}
+
+/// An event that is reported as delivered to a broker was received by it.
+pub(crate) fn a_settled_event_was_received(
+    ledgers: &Ledgers,
+    id: DestinationId,
+    sequence: Sequence,
+) -> Verdict {
+    let ledger = ledgers.by_destination.get(&id);
+    hold(
+        "a_broker_has_every_settled_message_and_each_sender_in_order",
+        ledger.is_none_or(|ledger| ledger.received.contains(&sequence)),
+        || format!("{sequence:?} is delivered, and {id} does not have it"),
+    )
 }
 
 /// An event that a destination accepts at once arrives soon, whatever other destinations and

@@ -73,7 +73,11 @@ impl World {
             1 => EventTypes::usual(),
             _ => [EventType::TelemetryData].into_iter().collect(),
         };
-        self.create_destination(behaviour, wants);
+        let id = self.create_destination(behaviour, wants);
+        // A broker has no batches.
+        if self.rng.below(3) == 0 && !self.destinations_made.is_multiple_of(3) {
+            self.endpoints.put_broker(id);
+        }
     }
 
     /// Adds a destination, which receives events once it is durable.

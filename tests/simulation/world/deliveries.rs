@@ -111,6 +111,7 @@ impl World {
         self.service
             .deliveries
             .start((id, generation), number, forwarding);
+        self.start_link(id, number);
         self.census.forwarders_restored += 1;
         self.note_of(id, "is served");
         self.tell_forwarder(id, ForwarderInput::Timeout);
@@ -230,6 +231,7 @@ impl World {
 
     fn end_forwarder(&mut self, id: DestinationId, end: ForwarderExit) {
         let ended = self.service.deliveries.stop(id).generation;
+        self.links.remove(&id);
         let now = Timestamp::from_ms(self.now_ms);
         let forwarders = &mut self.service.deliveries.forwarders;
         for effect in forwarders.handle_ended(now, (id, ended), end) {
@@ -345,6 +347,9 @@ impl World {
             self.census.gone += 1;
             return self.answered_in(1, parcel, DeliveryOutcome::Gone);
         };
+        if self.endpoints.is_broker(id) {
+            return self.publish(parcel, who);
+        }
         let now_ms = self.now_ms;
         let reception = self.endpoints.receive(id, now_ms, Some(who), &mut self.rng);
         self.census.count_reception(&reception);
@@ -367,7 +372,12 @@ impl World {
         }
     }
 
-    fn answered_in(&mut self, ms: i64, parcel: EventsInTransit, delivered: DeliveryOutcome) {
+    pub(super) fn answered_in(
+        &mut self,
+        ms: i64,
+        parcel: EventsInTransit,
+        delivered: DeliveryOutcome,
+    ) {
         let event = Event::Delivered { parcel, delivered };
         self.queue.push(self.now_ms + ms, event);
     }
@@ -410,7 +420,7 @@ impl World {
         self.note(TraceEvent::Post { id, does });
     }
 
-    fn moment(&mut self) -> Moment {
+    pub(super) fn moment(&mut self) -> Moment {
         let entropy = u128::from(self.rng.number()) << 64 | u128::from(self.rng.number());
         Moment::new(Timestamp::from_ms(self.now_ms), entropy)
     }

@@ -38,6 +38,7 @@ impl World {
         self.census.crashes += 1;
         self.note(TraceEvent::World("the service crashes"));
         self.service.crash();
+        self.links.clear();
         self.callers.hang_up();
         self.unread_profiles.fill(0);
         for _ in 0..done {
