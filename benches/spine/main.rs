@@ -1,11 +1,12 @@
 //! How fast is the spine, end to end and against its yardsticks?
 //!
 //! `cargo bench --bench spine -- [creates|deliveries [DEVICES,..]|flood [OPTION VALUE]..|log
-//! [ENTRIES,..]|outage [EVENTS,..]|peers [OPTION VALUE]..|requests [EXISTING,..]|scale [OPTION
-//! VALUE]..|sends [DEVICES,..]|soak [OPTION VALUE]..|updates [DEVICES,..]]` prints tables and
-//! ratios; the default is `creates` and `updates`. Everything runs in this process, except the
-//! service of `deliveries`, `flood`, `outage`, `peers`, `scale` and `soak`; each figure except
-//! those of `scale` and `soak` stands beside its yardstick, measured in the same run in turns.
+//! [ENTRIES,..]|mqtt [DEVICES,..]|outage [EVENTS,..]|peers [OPTION VALUE]..|requests
+//! [EXISTING,..]|scale [OPTION VALUE]..|sends [DEVICES,..]|sms [MESSAGES,..]|soak [OPTION
+//! VALUE]..|updates [DEVICES,..]]` prints tables and ratios; the default is `creates` and
+//! `updates`. Everything runs in this process, except the service of `deliveries`, `flood`, `mqtt`,
+//! `outage`, `peers`, `scale`, `sms` and `soak`; each figure except those of `scale` and `soak`
+//! stands beside its yardstick, measured in the same run in turns.
 
 #[path = "../fleet.rs"]
 mod fleet;
@@ -28,7 +29,9 @@ mod program;
 mod talk;
 
 mod bare;
+mod broker;
 mod callers;
+mod centre;
 mod creates;
 mod deliveries;
 mod device_group;
@@ -39,6 +42,7 @@ mod flood;
 mod line;
 mod load;
 mod log;
+mod mqtt;
 mod outage;
 mod peers;
 mod requests;
@@ -46,6 +50,7 @@ mod scale;
 mod sends;
 mod service;
 mod shelf;
+mod sms;
 mod soak;
 mod thread;
 mod unwritten;
@@ -102,9 +107,11 @@ fn main() -> ExitCode {
         Some("creates") if numbers.is_none() => system.block_on(creates::run()),
         Some("deliveries") => system.block_on(deliveries::run(&or(&deliveries::FLEETS))),
         Some("log") => system.block_on(log::run(&or(&log::ENTRIES))),
+        Some("mqtt") => system.block_on(mqtt::run(&or(&mqtt::FLEETS))),
         Some("outage") => system.block_on(outage::run(&or(&outage::EVENTS))),
         Some("requests") => system.block_on(requests::run(&or(&requests::EXISTING))),
         Some("sends") => system.block_on(sends::run(&or(&sends::FLEETS))),
+        Some("sms") => system.block_on(sms::run(&or(&sms::MESSAGES))),
         Some("updates") => drop(system.block_on(updates::run(&or(&updates::FLEETS)))),
         Some(_) => return wrong_usage(),
     }
@@ -121,8 +128,8 @@ fn wrong_usage() -> ExitCode {
     eprintln!(
         "usage: cargo bench --bench spine -- \
          [creates|deliveries [DEVICES,..]|flood [OPTION VALUE]..|log [ENTRIES,..]|\
-         outage [EVENTS,..]|peers [OPTION VALUE]..|requests [EXISTING,..]|\
-         scale [OPTION VALUE]..|sends [DEVICES,..]|soak [OPTION VALUE]..|\
+         mqtt [DEVICES,..]|outage [EVENTS,..]|peers [OPTION VALUE]..|requests [EXISTING,..]|\
+         scale [OPTION VALUE]..|sends [DEVICES,..]|sms [MESSAGES,..]|soak [OPTION VALUE]..|\
          updates [DEVICES,..]]"
     );
     ExitCode::from(2)
