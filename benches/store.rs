@@ -320,6 +320,8 @@ fn action(m: &mut Moment, device: u32) -> Action {
         expires_at: m.now().plus_s(172_800),
         expires_in_s: None,
         not_before: None,
+        wake_up: None,
+        woken_by: None,
         addressee: Addressee {
             device: profile.device,
             iccid: profile.iccid,

@@ -66,8 +66,8 @@ use actors::jobs::Jobs;
 use actors::smpp::Smpp;
 use actors::sms::network::SmsNetwork;
 use engine::delivery::address::policy::AddressPolicy;
-use engine::directory::sms::SmsRules;
 use engine::ids::CustomerId;
+use engine::limits::SmsRules;
 use store::sealed::MasterKey;
 use store::{Backup, Commit, Loss, Reads};
 

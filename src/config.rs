@@ -22,9 +22,9 @@ use engine::arbiter::admission::RateLimits;
 use engine::associations::AssociationLimits;
 use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::forwarding::DeliveryRules;
-use engine::directory::sms::SmsRules;
 use engine::job::runner::JobLimits;
 use engine::limits::Limits;
+use engine::limits::SmsRules;
 
 use crate::telemetry::{LogFilter, LogFormat};
 
@@ -279,6 +279,9 @@ settings! {
     sms_validity_min: u32 = "1440", Number, parse::number(1..=10_080);
     /// Maximum number of SMS to a device without a final status; one more is refused.
     sms_open_max: u32 = "100", Number, parse::number(1..=10_000);
+    /// Maximum number of SMS that wake a device within an hour, for action requests with `wakeUp`;
+    /// a request that needs one more is refused.
+    wake_up_sms_max: u32 = "4", Number, parse::number(1..=60);
     /// SMS centres of the link to the network, comma-separated, in the order of preference:
     /// `smpp://host:port`, or `smpps://host:port` over TLS. Empty means no link.
     smpp_url: Vec<SmppServer> = "", Text, parse::smpp_servers;
@@ -386,6 +389,7 @@ impl Config {
     /// The limits for the engine.
     pub fn limits(&self) -> Limits {
         Limits {
+            sms: self.sms_rules(),
             scheduled_max: self.scheduled_max,
             waiting_max: self.waiting_max,
             waiting_bytes_max: self.waiting_bytes_max,
@@ -472,6 +476,7 @@ impl Config {
         SmsRules {
             validity_ms: i64::from(self.sms_validity_min) * 60_000,
             open_max: self.sms_open_max,
+            wake_ups_max: self.wake_up_sms_max,
         }
     }
 

@@ -5,19 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Addr;
-use engine::action::NewAction;
+use engine::action::{NewAction, WakeUp};
 use engine::arbiter::input::{DeviceCommand, DeviceReply, PendingCommand};
 use engine::associations::AssociationSnapshot;
 use engine::device::queue::{Accepted, CancelRefusal, Cancelled};
 use engine::device::refusal::SubmitRefusal;
 use engine::device::snapshot::Snapshot;
+use engine::directory::sms::waking::{WakeUpFacts, WakingAction};
 use engine::dispatch::shard_map::ShardMap;
 use engine::ids::{ActionId, CustomerId, DeviceKey};
 use engine::rules::Rules;
 use engine::strangers::{Stranger, merged};
 use engine::supervision::Unserved;
 use metrics::Gauge;
-use store::{Commit, DeviceReads, Pressure, Unavailable};
+use store::{Commit, DeviceReads, Pressure, ReadAnswer, Unavailable};
 use tokio::sync::{Mutex, oneshot};
 use tracing::{Span, error};
 
@@ -26,6 +27,7 @@ use crate::policy::{PolicyChanged, policy_of};
 use crate::registry::context::ArbiterParts;
 use crate::registry::{AskDevice, DescribeAssociation, EndSession, ListStrangers, Registry};
 use crate::reply::ReplyTo;
+use crate::sms::ids::SmsIds;
 
 /// How often a busy device is sent its changed profile: the change is durable and has to reach the
 /// device, so a mailbox must be full for some seconds before the caller is asked to repeat the
@@ -48,6 +50,8 @@ pub struct Devices {
     rules: Arc<Rules>,
     /// Held while a policy is sent, so that the newest one is sent last.
     sending_policy: Arc<Mutex<()>>,
+    /// The ids of SMS that wake devices.
+    sms_ids: Arc<SmsIds>,
 }
 
 impl Devices {
@@ -66,26 +70,50 @@ impl Devices {
             store: Arc::clone(&parts.store),
             rules: Arc::clone(parts.policies.rules()),
             sending_policy: Arc::default(),
+            sms_ids: Arc::new(SmsIds::by(parts.clock.clone())),
         }
     }
 
     /// Creates an action request for a device; when this answers Ok it is durable. The command is
-    /// sent now, and not when the answer is awaited.
+    /// sent now, and not when the answer is awaited, unless the request may wake the device.
     pub fn submit(
         &self,
         device: DeviceKey,
         action: NewAction,
     ) -> impl Future<Output = Result<Result<Accepted, SubmitRefusal>, Unserved>> + use<> {
-        let sent = match self.commits.pressure() {
+        let submitted = match self.commits.pressure() {
             Pressure::Full | Pressure::DiskFull | Pressure::Failed => Err(Unserved::Busy),
-            Pressure::Open => self.put(device, DeviceCommand::Submit(action)),
+            Pressure::Open => self.begin_submission(device, action),
         };
         async move {
-            let answer = sent?.await.unwrap_or(Err(Unserved::Failed))?;
+            let sent = match submitted? {
+                Submission::Sent(answer) => answer,
+                Submission::Waking(waking) => waking.send().await?,
+            };
+            let answer = sent.await.unwrap_or(Err(Unserved::Failed))?;
             let DeviceReply::Submitted(submitted) = answer else {
                 return Err(unexpected(&answer));
             };
             Ok(submitted)
+        }
+    }
+
+    fn begin_submission(
+        &self,
+        device: DeviceKey,
+        action: NewAction,
+    ) -> Result<Submission, Unserved> {
+        match action.wake_up {
+            None => {
+                let sent = self.put(device, DeviceCommand::Submit(action))?;
+                Ok(Submission::Sent(sent))
+            }
+            Some(WakeUp::Sms) => Ok(Submission::Waking(Box::new(WakingSubmission {
+                devices: self.clone(),
+                device,
+                facts: self.store.wake_up_facts(device, self.rules.limits.sms),
+                action,
+            }))),
         }
     }
 
@@ -197,11 +225,7 @@ impl Devices {
         answer.await.unwrap_or(Err(Unserved::Failed))
     }
 
-    fn put(
-        &self,
-        key: DeviceKey,
-        question: DeviceCommand,
-    ) -> Result<oneshot::Receiver<Result<DeviceReply, Unserved>>, Unserved> {
+    fn put(&self, key: DeviceKey, question: DeviceCommand) -> Result<PendingReply, Unserved> {
         let (sender, answer) = oneshot::channel();
         let span = Span::current();
         let reply = ReplyTo { sender, span };
@@ -228,6 +252,39 @@ impl Devices {
         self.registries
             .get(self.shard_map.arbiter_of(key.shard()).index())
             .expect("every arbiter has a registry")
+    }
+}
+
+/// The reply to a command that was sent.
+type PendingReply = oneshot::Receiver<Result<DeviceReply, Unserved>>;
+
+/// A request on its way to its device.
+enum Submission {
+    /// It was sent.
+    Sent(PendingReply),
+    /// It is sent when what is stored for waking the device was read.
+    Waking(Box<WakingSubmission>),
+}
+
+/// A request that may wake its device.
+struct WakingSubmission {
+    devices: Devices,
+    device: DeviceKey,
+    facts: ReadAnswer<Option<WakeUpFacts>>,
+    action: NewAction,
+}
+
+impl WakingSubmission {
+    async fn send(self) -> Result<PendingReply, Unserved> {
+        let facts = self.facts.await.map_err(|Unavailable| Unserved::Failed)?;
+        let facts = facts.ok_or(Unserved::Unknown)?;
+        let waking = Box::new(WakingAction {
+            new: self.action,
+            facts,
+            sms: self.devices.sms_ids.next(),
+        });
+        self.devices
+            .put(self.device, DeviceCommand::SubmitWaking(waking))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Who settles SMS whose validity is over? One actor, which looks for them now and then.
 
+pub(crate) mod ids;
 pub mod network;
 
 use std::sync::Arc;

@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::change::{Batch, UniqueName};
 use engine::device::record::RestoredDevice;
+use engine::directory::sms::waking::WakeUpFacts;
 use engine::dispatch::DevicesAtAddress;
 use engine::ids::{CustomerId, DeviceKey};
 use engine::known_devices::KnownDevices;
+use engine::limits::SmsRules;
 use engine::moment::Timestamp;
 use engine::policy::CustomerSettings;
 use engine::profile::Profile;
@@ -96,6 +98,10 @@ impl DeviceReads for SyntheticStore {
     }
 
     fn devices_at_address(&self, _: IpAddr) -> ReadAnswer<DevicesAtAddress> {
+        unknown()
+    }
+
+    fn wake_up_facts(&self, _: DeviceKey, _: SmsRules) -> ReadAnswer<Option<WakeUpFacts>> {
         unknown()
     }
 

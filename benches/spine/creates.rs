@@ -235,6 +235,7 @@ fn read_when_active(trace: TraceId) -> NewAction {
         attempts_permitted: 1,
         expires_in_s: None,
         not_before: None,
+        wake_up: None,
         trace,
         idempotent_call: None,
     }
@@ -261,6 +262,7 @@ pub(crate) fn credentials(shelf: &TempStore) -> Batch {
     };
     let customer = Customer {
         networks: Box::default(),
+        wake_up: None,
         id: customer,
         number: 1,
         name: "bench".into(),

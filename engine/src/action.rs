@@ -30,7 +30,7 @@ use protocol::lwm2m::value::Value;
 
 use crate::action::timeline::Timeline;
 use crate::idempotency::IdempotentCall;
-use crate::ids::{ActionId, CustomerId, DeviceId, DeviceKey, Iccid, Imsi, TraceId};
+use crate::ids::{ActionId, CustomerId, DeviceId, DeviceKey, Iccid, Imsi, SmsId, TraceId};
 use crate::moment::Timestamp;
 
 /// An action request, as it is stored and shown.
@@ -62,6 +62,10 @@ pub struct Action {
     pub expires_in_s: Option<u32>,
     /// The time before which the caller does not want it to be sent.
     pub not_before: Option<Timestamp>,
+    /// How its device is woken, if it sleeps.
+    pub wake_up: Option<WakeUp>,
+    /// The SMS that wakes the device: until then the request waits.
+    pub woken_by: Option<SmsId>,
     /// The identity of the device at creation.
     pub addressee: Addressee,
     /// Ties the request to the API call that created it.
@@ -142,6 +146,13 @@ pub enum Mode {
     SendNow,
     /// At the next uplink of the device.
     SendWhenActive,
+}
+
+/// How a device that sleeps is woken for a request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum WakeUp {
+    /// By an SMS.
+    Sms,
 }
 
 /// The status of a request.
@@ -665,6 +676,8 @@ pub struct NewAction {
     pub expires_in_s: Option<u32>,
     /// It waits until then, whatever the device does; before the expiry. A past time is no wait.
     pub not_before: Option<Timestamp>,
+    /// How the device is woken, if it sleeps.
+    pub wake_up: Option<WakeUp>,
     /// Ties the request to the API call that created it.
     pub trace: TraceId,
     /// The idempotency key of the call, if the caller sent one.

@@ -70,6 +70,8 @@ pub enum Expect {
     Taken(UniqueName),
     /// The device has exactly this profile.
     Profile(Box<Profile>),
+    /// The customer is exactly this.
+    Customer(Box<Customer>),
     /// The API client is exactly this.
     Client(Box<ApiClient>),
     /// The action request has the status.

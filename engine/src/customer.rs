@@ -8,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 use crate::ids::{ClientId, CustomerId, SecretId, kept_as_bytes};
 use crate::moment::Timestamp;
 use crate::network::Network;
+use crate::wake_up::WakeUpMessage;
 
 /// A customer: owner of devices, action requests, log and settings.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -22,6 +23,8 @@ pub struct Customer {
     pub created_at: Timestamp,
     /// The networks that its devices have their addresses in; none if the operator set none.
     pub networks: Box<[Network]>,
+    /// What wakes its devices, if it set that.
+    pub wake_up: Option<WakeUpMessage>,
 }
 
 /// A program that acts for a customer or for the network.

@@ -1,9 +1,9 @@
 //! One device: its machine, which decides about the messages it sends and the requests to it.
 //!
 //! [`Device`] has four kinds of calls. `restore` builds it. `handle_datagram` and `handle_timeout`
-//! report what happened. `submit`, `cancel`, `cancel_all` and `retire` are commands. The others
-//! only read. Each call leaves all its effects in the buffer it is given. `next_timeout` says when
-//! `handle_timeout` is due; an early call does no harm.
+//! report what happened. `submit`, `submit_waking`, `cancel`, `cancel_all` and `retire` are
+//! commands. The others only read. Each call leaves all its effects in the buffer it is given.
+//! `next_timeout` says when `handle_timeout` is due; an early call does no harm.
 //!
 //! A device is made of parts that own their fields. A step gives each input to the part it is for.
 //! A part knows those above it in this list and none below it:
@@ -57,6 +57,7 @@ use std::sync::Arc;
 use crate::action::{Action, NewAction, Status};
 use crate::change::{Change, Counter, CounterDelta, Expect, UniqueName};
 use crate::datagram::{Datagram, RefusedHandshake, UdpDatagram};
+use crate::directory::sms::waking::WakingAction;
 use crate::effect::{Effect, Effects, SendOutcome};
 use crate::ids::{ActionId, DeviceKey, TraceId};
 use crate::moment::{Moment, Timestamp};
@@ -235,7 +236,17 @@ impl Device {
         new: NewAction,
         out: &mut Effects,
     ) -> Result<Accepted, SubmitRefusal> {
-        self.step(m, out, |step| step.submit(new))
+        self.step(m, out, |step| step.submit(new, None))
+    }
+
+    /// Creates an action request, and wakes the device for it if it sleeps.
+    pub fn submit_waking(
+        &mut self,
+        m: &mut Moment,
+        waking: WakingAction,
+        out: &mut Effects,
+    ) -> Result<Accepted, SubmitRefusal> {
+        self.step(m, out, |step| step.submit_waking(waking))
     }
 
     /// Cancels a request that was not sent.

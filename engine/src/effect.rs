@@ -9,6 +9,7 @@ use crate::change::{Batch, Change, Counter, CounterDelta, Expect, Owner};
 use crate::idempotency::IdempotencyRecord;
 use crate::ids::{ActionId, TraceId};
 use crate::peer::Peer;
+use crate::sms::Sms;
 use crate::step_event::{ActionRef, StepEvent, StepEventKind};
 
 /// One effect of a step.
@@ -118,6 +119,15 @@ impl Effects {
     /// Adds that a device is bound to a peer, has left one, or is in an exchange at one.
     pub fn rebind(&mut self, from: Option<Peer>, to: Option<Peer>) {
         self.push(Effect::Send(Outbound::Rebind { from, to }));
+    }
+
+    /// Saves a new SMS, unless its id is taken.
+    pub fn save_sms(&mut self, sms: Sms) {
+        self.push(Effect::Expect(Expect::SmsIdFree(sms.id)));
+        self.push(Effect::Save(Change::PutSms {
+            was: None,
+            sms: Box::new(sms),
+        }));
     }
 
     /// Saves the idempotency record of a call, unless there is one already.

@@ -47,6 +47,7 @@ pub mod strangers;
 pub mod supervision;
 pub mod tags;
 pub mod topic;
+pub mod wake_up;
 pub mod zone;
 
 pub use protocol::base64_text;

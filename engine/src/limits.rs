@@ -67,6 +67,13 @@ pub const SMS_TAKEN_MAX: u32 = 100;
 /// The SMS whose validity is over that are settled at once.
 pub const SMS_LAPSED_AT_ONCE: u32 = 100;
 
+/// The time in which at most `wake_ups_max` SMS wake a device.
+pub const WAKE_UPS_MS: i64 = 3_600_000;
+
+/// How long a device that received an SMS may take until it is heard: it attaches to its network
+/// and registers. Until then another SMS would not wake it any sooner.
+pub const WAKE_UP_RESPONSE_MS: i64 = 60_000;
+
 /// The SMS to a device without a final status that a receipt is compared with: as many as the
 /// setting allows.
 pub const SMS_OPEN_MAX: u32 = 10_000;
@@ -392,6 +399,8 @@ pub const RESUMABLE_SESSIONS_MAX: usize = 20_000;
 /// The bounds an operator may set.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Limits {
+    /// The rules of SMS to devices.
+    pub sms: SmsRules,
     /// SEND_WHEN_ACTIVE requests that may wait SCHEDULED for a device; one more is refused.
     pub scheduled_max: u32,
     /// SEND_NOW requests that may wait for a device, for their first attempt or for the next one;
@@ -439,9 +448,26 @@ pub struct Limits {
     pub block: BlockSize,
 }
 
+/// The rules of SMS to devices.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct SmsRules {
+    /// How long an SMS is valid by default.
+    pub validity_ms: i64,
+    /// The SMS to one device whose status is not final; one more is refused.
+    pub open_max: u32,
+    /// The SMS that wake one device within an hour, each of which costs money; a request that needs
+    /// one more is refused.
+    pub wake_ups_max: u32,
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
+            sms: SmsRules {
+                validity_ms: DAY_MS,
+                open_max: 100,
+                wake_ups_max: 4,
+            },
             scheduled_max: 10,
             waiting_max: 10,
             waiting_bytes_max: 4 * 1_024 * 1_024,

@@ -6,6 +6,7 @@ use crate::credentials::DeviceCredentials;
 use crate::ids::{CustomerId, DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
 use crate::moment::Timestamp;
 use crate::tags::Tags;
+use crate::wake_up::WakeUpMessage;
 
 /// The identity of a device as its customer registered it with the service.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -36,6 +37,8 @@ pub struct Profile {
     pub tags: Tags,
     /// What its datagrams are accepted over.
     pub security: SecurityRequirement,
+    /// What wakes it, if that is not what wakes the devices of its customer.
+    pub wake_up: Option<WakeUpMessage>,
 }
 
 /// What the datagrams of a device are accepted over.

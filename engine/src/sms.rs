@@ -12,12 +12,15 @@
 //!    +--> CANCELED                  +--> FAILED: outcome unknown   +--> CANCELED
 //! ```
 
+pub mod address;
+
 use protocol::smpp::receipt::message_id_key;
 use protocol::sms::parts::{EncodedParts, encode};
 
 use crate::ids::{CustomerId, DeviceKey, Iccid, SmsId};
 use crate::moment::Timestamp;
 use crate::profile::Profile;
+use crate::sms::address::AddressType;
 
 /// An SMS.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -111,6 +114,18 @@ pub struct SubmittedSms {
     pub reason: Option<Box<str>>,
     /// The parts that an SMS centre accepted over a link, as far as that is known, in order.
     pub parts: Vec<SubmittedPart>,
+    /// What it is for.
+    pub purpose: SmsPurpose,
+}
+
+/// What an SMS to a device is for.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum SmsPurpose {
+    /// A customer sent it.
+    #[default]
+    Message,
+    /// It wakes the device for an action request.
+    WakeUp,
 }
 
 /// A part of an SMS that an SMS centre accepted.
@@ -129,18 +144,6 @@ pub enum NetworkTask {
     Send,
     /// Delete it from its buffer.
     Withdraw,
-}
-
-/// The type of a source address.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum AddressType {
-    /// A number with its country code (ITU-T E.164).
-    #[default]
-    International,
-    /// A number without a country code, or a short number.
-    National,
-    /// A name.
-    Alphanumeric,
 }
 
 /// The status of an SMS to a device.
@@ -373,20 +376,6 @@ impl From<ReportedStatus> for SmsStatus {
             ReportedStatus::Delivered => Self::Delivered,
             ReportedStatus::Failed => Self::Failed,
             ReportedStatus::Expired => Self::Expired,
-        }
-    }
-}
-
-impl AddressType {
-    /// Every type.
-    pub const ALL: [Self; 3] = [Self::International, Self::National, Self::Alphanumeric];
-
-    /// Its number in the API.
-    pub fn number(self) -> u8 {
-        match self {
-            Self::International => 145,
-            Self::National => 161,
-            Self::Alphanumeric => 209,
         }
     }
 }

@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use engine::change::{Batch, Change, Expect};
 use engine::credentials::DeviceCredentials;
 use engine::directory::sms::submitting::{accept_part, apply_receipt, named_by, refuse, release};
-use engine::directory::sms::{FoundParts, NewSms, SmsRules, lapse, receive, submit, take};
+use engine::directory::sms::{FoundParts, NewSms, lapse, receive, submit, take};
 use engine::event::EventContent;
 use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid, Msisdn, SmsId};
+use engine::limits::SmsRules;
 use engine::moment::{Moment, Timestamp};
 use engine::profile::{Profile, SecurityRequirement};
 use engine::smpp::effect::{ConnectionId, HandedIn, LinkEffect, LinkEvent, SmsTask};
@@ -19,7 +20,8 @@ use engine::smpp_pdu::message::ShortMessage;
 use engine::smpp_pdu::pdu::{Credentials, Pdu, SmppCommand};
 use engine::smpp_pdu::receipt::{Receipt, message_id_keys};
 use engine::smpp_pdu::status::{ESME_ROK, ESME_RTHROTTLED};
-use engine::sms::{AddressType, Sms, SmsStatus};
+use engine::sms::address::AddressType;
+use engine::sms::{Sms, SmsPurpose, SmsStatus};
 use engine::tags::Tags;
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_oneof, proptest};
@@ -213,10 +215,12 @@ impl LinkWorld {
             dcs: 0,
             udh: None,
             expires_at: None,
+            purpose: SmsPurpose::Message,
         };
         let rules = SmsRules {
             validity_ms: VALIDITY_MS,
             open_max: 1_000,
+            wake_ups_max: 4,
         };
         let submitted = submit(&mut self.moment(), &tracker(), new, 0, rules);
         self.commit(submitted.unwrap().batch);
@@ -607,5 +611,6 @@ fn tracker() -> Profile {
         security: SecurityRequirement::Any,
         created_at: Timestamp::default(),
         tags: Tags::default(),
+        wake_up: None,
     }
 }

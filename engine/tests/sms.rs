@@ -8,14 +8,16 @@ use engine::change::{Batch, Change, Expect};
 use engine::credentials::DeviceCredentials;
 use engine::directory::Decision;
 use engine::directory::sms::{
-    FoundParts, NewReceivedSms, NewSms, SmsRules, cancel, lapse, receive, report, submit, take,
+    FoundParts, NewReceivedSms, NewSms, cancel, lapse, receive, report, submit, take,
 };
 use engine::event::{Event, EventContent};
 use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid, SmsId};
+use engine::limits::SmsRules;
 use engine::moment::{Moment, Timestamp};
 use engine::profile::{Profile, SecurityRequirement};
+use engine::sms::address::AddressType;
 use engine::sms::{
-    AddressType, MultiPartInfo, NetworkTask, PartsKey, ReportedStatus, Sms, SmsStatus, SmsWay,
+    MultiPartInfo, NetworkTask, PartsKey, ReportedStatus, Sms, SmsPurpose, SmsStatus, SmsWay,
 };
 use engine::tags::Tags;
 use proptest::collection::vec;
@@ -113,6 +115,7 @@ impl SmsWorld {
                 let rules = SmsRules {
                     validity_ms: VALIDITY_MS,
                     open_max: 1_000,
+                    wake_ups_max: 4,
                 };
                 submit(&mut m, &device, new_sms(), 0, rules).unwrap().batch
             }
@@ -288,6 +291,7 @@ fn new_sms() -> NewSms {
         dcs: 0,
         udh: None,
         expires_at: None,
+        purpose: SmsPurpose::Message,
     }
 }
 
@@ -306,5 +310,6 @@ fn tracker() -> Profile {
         security: SecurityRequirement::Any,
         created_at: Timestamp::default(),
         tags: Tags::default(),
+        wake_up: None,
     }
 }

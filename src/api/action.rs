@@ -9,7 +9,9 @@ use serde::Serialize;
 use engine::action::timeline::{TimelineEntry, TimelineEvent};
 use engine::action::{Action, CoapRequest, Lwm2mRequest, NewAction, Request, UdpRequest};
 use engine::delivery::body::ResultData;
+use engine::moment::Timestamp;
 use engine::query::listed::{ListedAction, Omitted};
+use engine::sms::{Sms, SmsStatus};
 use engine::{Attributes, Path};
 
 use super::words::Word;
@@ -62,6 +64,15 @@ struct TimelineEntryBody {
     /// Why the request is not sent yet.
     #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
     waits_for: Option<&'static str>,
+    /// The SMS that wakes the device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sms: Option<u64>,
+    /// The status that the SMS got.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<&'static str>,
+    /// Why the SMS failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<Box<str>>,
 }
 
 /// The body of a call that creates requests, without the devices.
@@ -76,6 +87,8 @@ pub(super) struct NewActionBody {
     send_attempts: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_in: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wake_up: Option<&'static str>,
 }
 
 /// The body of the call, with the identifiers of the device at that time.
@@ -92,6 +105,8 @@ struct RequestDataBody {
     expires_in: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     not_before: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wake_up: Option<&'static str>,
     iccid: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     imsi1: Option<String>,
@@ -207,18 +222,43 @@ fn omitted_word(omitted: Omitted, action: &Action) -> &'static str {
 }
 
 impl ActionWithTimelineBody {
-    /// The request with its timeline.
-    pub(super) fn of(action: &Action) -> Self {
+    /// The request with its timeline, and the SMS that wakes its device, if there is one.
+    pub(super) fn of(action: &Action, woken_by: Option<&Sms>) -> Self {
+        let happened = action.timeline.as_slice().iter();
+        let happened = happened.map(|it| (it.at, TimelineEntryBody::of(it)));
+        let of_sms = woken_by.map(wake_up_entries).unwrap_or_default();
+        let mut timeline: Vec<_> = happened.chain(of_sms).collect();
+        timeline.sort_by_key(|(at, _)| *at);
         Self {
             action: ActionBody::of(action),
-            timeline: action
-                .timeline
-                .as_slice()
-                .iter()
-                .map(TimelineEntryBody::of)
-                .collect(),
+            timeline: timeline.into_iter().map(|(_, entry)| entry).collect(),
         }
     }
+}
+
+/// What happened to the SMS that wakes a device.
+fn wake_up_entries(sms: &Sms) -> Vec<(Timestamp, TimelineEntryBody)> {
+    let Some(submitted) = sms.submitted() else {
+        return Vec::new();
+    };
+    let final_at = submitted.final_at.map(|at| (at, submitted.status));
+    let statuses = [
+        Some((sms.submitted_at, SmsStatus::Pending)),
+        submitted.taken_at.map(|at| (at, SmsStatus::InProgress)),
+        submitted.buffered_at.map(|at| (at, SmsStatus::Buffered)),
+        final_at,
+    ];
+    let entry = |(at, status): (Timestamp, SmsStatus)| {
+        let reason = submitted.reason.clone().filter(|_| status.is_final());
+        let entry = TimelineEntryBody {
+            sms: Some(sms.id.number()),
+            status: Some(status.word()),
+            reason,
+            ..TimelineEntryBody::at(at, WAKE_UP_EVENT)
+        };
+        (at, entry)
+    };
+    statuses.into_iter().flatten().map(entry).collect()
 }
 
 impl TimelineEntryBody {
@@ -236,17 +276,33 @@ impl TimelineEntryBody {
             | TimelineEvent::GaveUp => (None, None, None),
         };
         Self {
-            time: happened.at.spaced().to_string(),
-            event: event_word(happened.what),
             attempt,
             code,
             diagnostic: happened.diagnostic.clone(),
             waits_for,
+            ..Self::at(happened.at, event_word(happened.what))
+        }
+    }
+
+    fn at(at: Timestamp, event: &'static str) -> Self {
+        Self {
+            time: at.spaced().to_string(),
+            event,
+            attempt: None,
+            code: None,
+            diagnostic: None,
+            waits_for: None,
+            sms: None,
+            status: None,
+            reason: None,
         }
     }
 }
 
-/// The event types of a timeline.
+/// The event type of the SMS that wakes the device.
+pub(super) const WAKE_UP_EVENT: &str = "WAKE_UP_SMS";
+
+/// The event types of a request in its timeline.
 pub(super) const EVENT_WORDS: [&str; 9] = [
     "WAITING",
     "ATTEMPT_BEGUN",
@@ -304,6 +360,7 @@ impl RequestDataBody {
             send_attempts,
             expires_in: action.expires_in_s,
             not_before: action.not_before.map(|at| at.iso().to_string()),
+            wake_up: action.wake_up.map(Word::word),
             iccid: action.addressee.iccid.to_string(),
             imsi1: action.addressee.imsi.as_ref().map(ToString::to_string),
             trace_id: action.trace.to_string(),
@@ -327,6 +384,7 @@ impl NewActionBody {
             request_mode: new.mode.word(),
             send_attempts,
             expires_in: new.expires_in_s,
+            wake_up: new.wake_up.map(Word::word),
         }
     }
 }

@@ -37,7 +37,13 @@ pub(super) async fn show(
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
     let action = owned(&api, &caller, request).await?;
-    Ok(HttpResponse::Ok().json(ActionWithTimelineBody::of(&action)))
+    let woken_by = match action.woken_by {
+        Some(sms) => api.store.sms(sms).await?,
+        None => None,
+    };
+    let woken_by = woken_by.filter(|sms| sms.customer == action.customer);
+    let body = ActionWithTimelineBody::of(&action, woken_by.as_ref());
+    Ok(HttpResponse::Ok().json(body))
 }
 
 /// GET: lists the requests of the caller.

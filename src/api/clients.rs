@@ -3,10 +3,7 @@
 
 pub(super) mod described;
 
-use std::future::{Ready, ready};
-
-use actix_web::dev::Payload;
-use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
+use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
 use engine::customer::{ApiClient, ClientOwner, ClientSecret, Scopes, SecretDigest};
@@ -24,7 +21,7 @@ use super::idempotency::{self, CreatedResponse, IdempotencyKeyHeader, ResponseKe
 use super::page::PageBody;
 use super::records::settle;
 use super::secret::draw;
-use super::segment::{PathSegment, Segment};
+use super::segment::{OptionalSegment, PathSegment};
 use super::words::{read_scopes, scope_words_of};
 
 /// The longest life of a secret that expires, in seconds: ten years.
@@ -69,11 +66,12 @@ struct CreatedSecretBody {
 
 /// POST: creates an API client with a new secret.
 pub(super) async fn create(
-    OwnerInPath(owner): OwnerInPath,
+    OptionalSegment(customer): OptionalSegment<CustomerId>,
     named: IdempotencyKeyHeader,
     Json(mut fields): Json,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
+    let owner = owner_in(customer);
     let identity = named.read(&["client", owner_name(&owner)], &mut fields);
     let name = fields.required("name", label);
     let scopes = match owner {
@@ -110,9 +108,10 @@ pub(super) async fn create(
 
 /// GET: lists the clients of an owner by id.
 pub(super) async fn list(
-    OwnerInPath(owner): OwnerInPath,
+    OptionalSegment(customer): OptionalSegment<CustomerId>,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
+    let owner = owner_in(customer);
     let existing = existing(&api, &owner).await?;
     let owner = existing.ok_or_else(|| ApiError::from(DirectoryRefusal::CustomerUnknown))?;
     let clients = api.store.clients_of(owner).await?;
@@ -122,10 +121,11 @@ pub(super) async fn list(
 
 /// DELETE: revokes an API client; its tokens become invalid immediately.
 pub(super) async fn delete(
-    OwnerInPath(owner): OwnerInPath,
+    OptionalSegment(customer): OptionalSegment<CustomerId>,
     PathSegment(client): PathSegment<ClientId>,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
+    let owner = owner_in(customer);
     settle(&*api.commits, async || {
         Ok(remove_client(
             &owner,
@@ -138,12 +138,13 @@ pub(super) async fn delete(
 
 /// POST: gives an API client one more secret.
 pub(super) async fn create_secret(
-    OwnerInPath(owner): OwnerInPath,
+    OptionalSegment(customer): OptionalSegment<CustomerId>,
     PathSegment(client): PathSegment<ClientId>,
     named: IdempotencyKeyHeader,
     Json(mut fields): Json,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
+    let owner = owner_in(customer);
     let place = ["secret", owner_name(&owner), client.as_str()];
     let identity = named.read(&place, &mut fields);
     let expires_in_s = fields.number("expiresIn", 1..=EXPIRES_IN_S_MAX);
@@ -172,11 +173,12 @@ pub(super) async fn create_secret(
 
 /// DELETE: removes a secret of an API client.
 pub(super) async fn delete_secret(
-    OwnerInPath(owner): OwnerInPath,
+    OptionalSegment(customer): OptionalSegment<CustomerId>,
     PathSegment(client): PathSegment<ClientId>,
     PathSegment(secret): PathSegment<SecretId>,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
+    let owner = owner_in(customer);
     settle(&*api.commits, async || {
         let found = api.store.client(client.clone()).await?;
         Ok(remove_secret(api.clock.now(), &owner, found, secret)?)
@@ -186,19 +188,8 @@ pub(super) async fn delete_secret(
 }
 
 /// Whose API clients a path is about: those of the customer that it names, or of the network.
-pub(super) struct OwnerInPath(ClientOwner);
-
-impl FromRequest for OwnerInPath {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        if request.match_info().get(CustomerId::NAME).is_none() {
-            return ready(Ok(Self(ClientOwner::Network)));
-        }
-        let customer = PathSegment::<CustomerId>::from_request(request, payload).into_inner();
-        ready(customer.map(|PathSegment(customer)| Self(ClientOwner::Customer(customer))))
-    }
+fn owner_in(customer: Option<CustomerId>) -> ClientOwner {
+    customer.map_or(ClientOwner::Network, ClientOwner::Customer)
 }
 
 /// The owner, unless it is a customer that does not exist.

@@ -22,6 +22,7 @@ use engine::device::refusal::SubmitRefusal;
 use engine::directory::DirectoryRefusal;
 use engine::directory::device::MissingIdentifier;
 use engine::directory::sms::SmsRefusal;
+use engine::directory::sms::waking::WakeUpRefusal;
 use engine::ids::{ActionId, TraceId};
 use engine::job::runner::JobRefusal;
 use engine::query::LogSearchTooBroad;
@@ -563,6 +564,15 @@ impl From<SubmitRefusal> for ApiError {
         match refusal {
             SubmitRefusal::NotRegistered => Self::clash("DEVICE_NOT_REGISTERED", refusal),
             SubmitRefusal::NoAddress => Self::clash("DEVICE_HAS_NO_ADDRESS", refusal),
+            SubmitRefusal::WakeUp(why) => match why {
+                WakeUpRefusal::NoNumber => Self::clash("DEVICE_HAS_NO_MSISDN", why),
+                WakeUpRefusal::NoMessage => Self::clash("NO_WAKE_UP_MESSAGE", why),
+                WakeUpRefusal::TooOften { .. } => {
+                    let why = format!("{why} (SIGNALBOX_WAKE_UP_SMS_MAX)");
+                    Self::clash("WAKE_UP_LIMIT", why)
+                }
+                WakeUpRefusal::TooManyOpen { .. } => full("SIGNALBOX_SMS_OPEN_MAX"),
+            },
             SubmitRefusal::AddressForbidden(_) => Self::clash("ADDRESS_FORBIDDEN", refusal),
             SubmitRefusal::QueueFull { mode, .. } => match mode {
                 Mode::SendNow => full("SEND_NOW, SIGNALBOX_WAITING_MAX"),

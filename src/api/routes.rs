@@ -13,7 +13,7 @@ use super::brokers::{Brokers, described as broker};
 use super::destinations::{self, dead_letters};
 use super::integrations::{Webhooks, described};
 use super::plugins::Plugins;
-use super::sms::described::{forwarder, network};
+use super::sms::described::{forwarder, network, wake_up};
 use super::{
     actions, backup, brokers, clients, console, customers, definitions, devices, docs, health,
     import, integrations, jobs, logs, messages, metrics, networks, openapi, plugins, psk,
@@ -121,6 +121,12 @@ routes! {
         Customer(DevicesWrite) => public_key::put, public_key::described::put;
     DELETE "/management-api/v1/devices/{device}/public-key"
         Customer(DevicesWrite) => public_key::remove, public_key::described::remove;
+    GET "/management-api/v1/devices/{device}/wakeup"
+        Customer(DevicesRead) => sms::wake_up::show, wake_up::show_of_device;
+    PUT "/management-api/v1/devices/{device}/wakeup"
+        Customer(DevicesWrite) => sms::wake_up::put, wake_up::put_of_device;
+    DELETE "/management-api/v1/devices/{device}/wakeup"
+        Customer(DevicesWrite) => sms::wake_up::delete, wake_up::delete_of_device;
     GET "/management-api/v1/devices/{device}/messages"
         Customer(DevicesRead) => messages::list, messages::described::list;
     // Action requests (seed 4.2 to 4.7).
@@ -253,6 +259,12 @@ routes! {
         Customer(SmsWrite) => sms::forwarder::replay, forwarder::replay;
     DELETE "/management-api/v1/sms/forwarder/deadletters/{event}"
         Customer(SmsWrite) => sms::forwarder::discard, forwarder::discard;
+    GET "/management-api/v1/sms/wakeup"
+        Customer(SmsRead) => sms::wake_up::show, wake_up::show;
+    PUT "/management-api/v1/sms/wakeup"
+        Customer(SmsWrite) => sms::wake_up::put, wake_up::put;
+    DELETE "/management-api/v1/sms/wakeup"
+        Customer(SmsWrite) => sms::wake_up::delete, wake_up::delete;
     POST "/management-api/v1/sims/{iccid}/sms"
         Customer(SmsWrite) => sms::create, sms::described::create;
     GET "/management-api/v1/sims/{iccid}/sms"

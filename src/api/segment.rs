@@ -45,6 +45,22 @@ impl<T: Segment> FromRequest for PathSegment<T> {
     }
 }
 
+/// A parsed path parameter that some routes of a handler do not have.
+pub(super) struct OptionalSegment<T>(pub(super) Option<T>);
+
+impl<T: Segment> FromRequest for OptionalSegment<T> {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        if request.match_info().get(T::NAME).is_none() {
+            return ready(Ok(Self(None)));
+        }
+        let segment = PathSegment::<T>::from_request(request, payload).into_inner();
+        ready(segment.map(|PathSegment(value)| Self(Some(value))))
+    }
+}
+
 macro_rules! segments {
     ($($type:ident $name:literal),+) => {
         $(impl Segment for $type {

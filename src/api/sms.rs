@@ -5,6 +5,7 @@ pub(super) mod forwarder;
 pub(super) mod network;
 mod request_body;
 mod response_body;
+pub(super) mod wake_up;
 
 use actix_web::{HttpResponse, web};
 
@@ -25,7 +26,7 @@ use super::records::settle;
 use super::segment::PathSegment;
 
 pub(super) use response_body::{ForwarderBody, NetworkSmsBody, ReportedBody, SmsBody, TakenBody};
-pub(super) use response_body::{ReceivedBody, SubmittedBody};
+pub(super) use response_body::{ReceivedBody, SubmittedBody, WakeUpMessageBody};
 
 /// Recent SMS in the device inspector.
 const RECENT: PageRequest = PageRequest {

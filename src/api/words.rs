@@ -2,7 +2,9 @@
 
 use engine::EnablerVersion;
 use engine::action::timeline::WaitReason;
-use engine::action::{ContentEncoding, Method, Mode, Operation, PayloadType, Protocol, Status};
+use engine::action::{
+    ContentEncoding, Method, Mode, Operation, PayloadType, Protocol, Status, WakeUp,
+};
 use engine::admin_log::entry::{Category, Subject};
 use engine::customer::{ApiClient, ClientOwner, Scope, Scopes};
 use engine::delivery::body::words as spelled;
@@ -18,6 +20,7 @@ use engine::route::DeviceOperation;
 use engine::schedule::{ScheduleState, SkipReason};
 use engine::setting::{SettingName, SettingState};
 use engine::sms::{ReportedStatus, SmsStatus};
+use engine::wake_up::WakeUpKind;
 
 /// A type with words in the API.
 pub(super) trait Word: Copy + Sized + 'static {
@@ -72,6 +75,12 @@ words!(Status {
     Cancelled
 } as spelled::status);
 words!(Mode { SendNow = "SEND_NOW", SendWhenActive = "SEND_WHEN_ACTIVE" });
+words!(WakeUp { Sms = "SMS" });
+words!(WakeUpKind {
+    Text = "TEXT",
+    Data = "DATA",
+    RegistrationUpdateTrigger = "REGISTRATION_UPDATE_TRIGGER",
+});
 words!(Operation {
     Read = "read",
     Write = "write",
@@ -276,6 +285,8 @@ mod tests {
         check::<SecurityRequirement>();
         check::<SettingState>();
         check::<Mode>();
+        check::<WakeUp>();
+        check::<WakeUpKind>();
         check::<Operation>();
         check::<Method>();
         check::<ContentEncoding>();

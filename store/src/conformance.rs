@@ -253,6 +253,10 @@ const LAWS: [(&str, Law); 88] = [
         "SMS change only as a batch expects",
         sms::change_only_as_expected,
     ),
+    (
+        "SMS that wake a device are found",
+        sms::that_wake_a_device_are_found,
+    ),
     ("SMS go when they are old", sms::go_when_they_are_old),
     ("SMS go with their device", sms::go_with_their_device),
     (

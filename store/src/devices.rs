@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use engine::change::UniqueName;
 use engine::device::record::RestoredDevice;
+use engine::directory::sms::waking::WakeUpFacts;
 use engine::dispatch::DevicesAtAddress;
 use engine::ids::{CustomerId, DeviceKey};
 use engine::known_devices::KnownDevices;
+use engine::limits::SmsRules;
 use engine::policy::CustomerSettings;
 use engine::profile::Profile;
 
@@ -35,6 +37,9 @@ pub trait DeviceReads: Send + Sync {
 
     /// Which devices have an address, of any customer; if several have it, the first by key.
     fn devices_at_address(&self, ip: IpAddr) -> ReadAnswer<DevicesAtAddress>;
+
+    /// What is stored of a device that a request may wake.
+    fn wake_up_facts(&self, device: DeviceKey, rules: SmsRules) -> ReadAnswer<Option<WakeUpFacts>>;
 
     /// Everything needed to restore a device.
     fn restored(&self, device: DeviceKey) -> ReadAnswer<Option<RestoredDevice>>;

@@ -158,6 +158,9 @@ fn table() -> Vec<Entry> {
         found("deleteDeviceKey", 204),
         found("setDevicePublicKey", 204).json(json!({ "publicKey": PUBLIC_KEY })),
         found("deleteDevicePublicKey", 204),
+        found("setDeviceWakeUpMessage", 200).json(wake_up()),
+        found("getDeviceWakeUpMessage", 200),
+        found("deleteDeviceWakeUpMessage", 204),
         Entry {
             body: Some(("application/x-ndjson", line)),
             ..of("importDevices", 200)
@@ -219,6 +222,9 @@ fn table() -> Vec<Entry> {
         of("discardSmsDeadLetter", 404),
         of("discardSmsDeadLetters", 204),
         of("replaySmsDeadLetters", 202),
+        of("setWakeUpMessage", 200).json(wake_up()),
+        of("getWakeUpMessage", 200),
+        of("deleteWakeUpMessage", 204),
         found("sendSms", 201).json(json!({ "source_address": "1234", "payload": "open" })),
         found("listSms", 200),
         found("getSms", 200),
@@ -273,6 +279,11 @@ fn table() -> Vec<Entry> {
 fn schedule() -> Value {
     let request = with(read("/3/0/0"), "filter", json!({ "q": "nobody" }));
     json!({ "every": 86_400, "request": with(request, "protocol", "LWM2M") })
+}
+
+/// A message that wakes devices.
+fn wake_up() -> Value {
+    json!({ "source_address": "1234", "type": "TEXT", "payload": "wake up" })
 }
 
 /// A message of the device of the owner.
@@ -484,6 +495,10 @@ impl Owner {
         let body = json!({ "url": "https://signalbox.invalid/sms/" });
         let put = caller.authorized("PUT", &format!("{API}/sms/forwarder"));
         put.json(&body).send(service.http).expect(200);
+        for path in ["sms/wakeup".to_owned(), format!("devices/{ID}/wakeup")] {
+            let put = caller.authorized("PUT", &format!("{API}/{path}"));
+            put.json(&wake_up()).send(service.http).expect(200);
+        }
         let put = caller.authorized("PUT", &format!("{API}/lwm2m/objects"));
         let object = put.text("application/xml", OBJECT).send(service.http);
         let object = object.expect(201);

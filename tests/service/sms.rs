@@ -6,6 +6,7 @@ mod link;
 mod listing;
 mod sending;
 mod session;
+mod waking;
 
 use serde_json::{Value, json};
 

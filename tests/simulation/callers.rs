@@ -194,6 +194,7 @@ impl Callers {
                 _ => None,
             },
             not_before: None,
+            wake_up: None,
             trace: TraceId::from_bytes([1; 16]),
             idempotent_call: None,
         }

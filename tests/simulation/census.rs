@@ -140,7 +140,9 @@ impl Census {
                 SubmitRefusal::NotRegistered => &mut self.not_registered,
                 SubmitRefusal::NoAddress => &mut self.no_address,
                 SubmitRefusal::QueueFull { .. } => &mut self.queue_full,
-                SubmitRefusal::DataFull { .. } | SubmitRefusal::AddressForbidden(_) => return,
+                SubmitRefusal::DataFull { .. }
+                | SubmitRefusal::AddressForbidden(_)
+                | SubmitRefusal::WakeUp(_) => return,
             },
             Ok(DeviceReply::Cancelled(Ok(_))) => &mut self.cancelled,
             Ok(DeviceReply::CancelledAll(_)) => &mut self.cancelled_all,

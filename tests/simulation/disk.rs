@@ -238,7 +238,11 @@ impl Durable {
             }
             Expect::IdempotencyKeyUnused { .. } => panic!("no caller here names its calls"),
             Expect::Taken(UniqueName::Device(device)) => self.existing(*device).is_ok(),
-            Expect::Free(_) | Expect::Taken(_) | Expect::Profile(_) | Expect::Client(_) => {
+            Expect::Free(_)
+            | Expect::Taken(_)
+            | Expect::Profile(_)
+            | Expect::Customer(_)
+            | Expect::Client(_) => {
                 panic!("no device expects names")
             }
         }

@@ -267,6 +267,7 @@ fn profile(who: usize, settings: &WorldSettings) -> Profile {
         security: SecurityRequirement::Any,
         created_at: Timestamp::default(),
         tags: Tags::default(),
+        wake_up: None,
     }
 }
 

@@ -84,6 +84,7 @@ fn request(operation: Operation, path: Path, data: Option<&str>) -> NewAction {
         attempts_permitted: 1,
         expires_in_s: None,
         not_before: None,
+        wake_up: None,
         trace: TraceId::from_bytes([1; 16]),
         idempotent_call: None,
     }

@@ -199,6 +199,7 @@ impl TestService {
             attempts_permitted: 1,
             expires_in_s: None,
             not_before: None,
+            wake_up: None,
             trace,
             idempotent_call: None,
         };
@@ -444,6 +445,7 @@ pub(crate) fn customer() -> CustomerId {
 fn put_customer(clock: &Clock) -> Change {
     Change::PutCustomer(Customer {
         networks: Box::default(),
+        wake_up: None,
         id: customer(),
         number: 1,
         name: "Acme".into(),
@@ -466,6 +468,7 @@ fn put_device(clock: &Clock, name: &str, ip: Option<IpAddr>) -> Change {
         security: SecurityRequirement::Any,
         created_at: clock.now(),
         tags: Tags::default(),
+        wake_up: None,
     };
     Change::PutDevice {
         was: None,

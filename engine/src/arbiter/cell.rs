@@ -345,6 +345,9 @@ impl<R> DeviceCell<R> {
     ) -> Option<DeviceReply> {
         Some(match command {
             DeviceCommand::Submit(new) => DeviceReply::Submitted(self.device.submit(m, new, out)),
+            DeviceCommand::SubmitWaking(waking) => {
+                DeviceReply::Submitted(self.device.submit_waking(m, *waking, out))
+            }
             DeviceCommand::Cancel(id) => DeviceReply::Cancelled(self.device.cancel(m, id, out)),
             DeviceCommand::CancelAll => DeviceReply::CancelledAll(self.device.cancel_all(m, out)),
             DeviceCommand::Retire => {

@@ -7,6 +7,7 @@ use crate::device::queue::{Accepted, CancelRefusal, Cancelled};
 use crate::device::record::RestoredDevice;
 use crate::device::refusal::SubmitRefusal;
 use crate::device::snapshot::Snapshot;
+use crate::directory::sms::waking::WakingAction;
 use crate::dispatch::{self, Classified, Restoration};
 use crate::ids::{ActionId, DeviceKey};
 use crate::moment::Timestamp;
@@ -150,6 +151,8 @@ pub struct PendingCommand<R> {
 pub enum DeviceCommand {
     /// Create an action request.
     Submit(NewAction),
+    /// Create an action request, and wake the device for it if it sleeps.
+    SubmitWaking(Box<WakingAction>),
     /// Cancel a request that was not sent.
     Cancel(ActionId),
     /// Cancel every request that was not sent.
@@ -165,7 +168,7 @@ pub enum DeviceCommand {
 /// The reply to a command.
 #[derive(Debug)]
 pub enum DeviceReply {
-    /// To [`DeviceCommand::Submit`].
+    /// To [`DeviceCommand::Submit`] and [`DeviceCommand::SubmitWaking`].
     Submitted(Result<Accepted, SubmitRefusal>),
     /// To [`DeviceCommand::Cancel`].
     Cancelled(Result<Cancelled, CancelRefusal>),

@@ -179,6 +179,7 @@ mod tests {
             security: SecurityRequirement::Any,
             created_at: Timestamp::default(),
             tags: Tags::default(),
+            wake_up: None,
         }
     }
 }

@@ -56,9 +56,11 @@ struct Pending {
 }
 
 impl Pending {
-    /// A request that waits for an uplink, unless it is to be sent now and was never tried.
+    /// A request that waits for an uplink, unless it is to be sent now, was never tried, and does
+    /// not wait until the device is woken.
     fn new(action: Action, now: Timestamp) -> Self {
-        let is_now = action.mode == Mode::SendNow && action.attempts_made == 0;
+        let is_now =
+            action.mode == Mode::SendNow && action.attempts_made == 0 && action.woken_by.is_none();
         let is_deferred = action.is_deferred(now);
         Self {
             action,
@@ -485,10 +487,7 @@ impl ActionQueue {
     fn action_of(&self, cx: &mut Context<'_>, new: NewAction) -> Action {
         let now = cx.now();
         let id = self.draw_id(cx.m);
-        let expires_at = match new.expires_in_s {
-            Some(expires_in_s) => now.plus_s(i64::from(expires_in_s)),
-            None => cx.rules().limits.expiry_of(now),
-        };
+        let expires_at = expiry_of(cx, &new);
         let identity = cx.registration.identity();
         let seen_at = cx.registration.peer().map(|peer| peer.ip());
         Action {
@@ -505,6 +504,8 @@ impl ActionQueue {
             expires_at,
             expires_in_s: new.expires_in_s,
             not_before: new.not_before,
+            wake_up: new.wake_up,
+            woken_by: None,
             addressee: Addressee {
                 device: identity.device(),
                 iccid: identity.iccid(),
@@ -523,6 +524,14 @@ impl ActionQueue {
         let drawn = ActionId::new(m.uuid());
         let newest = self.pending.last().map(|pending| pending.action.id);
         newest.map_or(drawn, |newest| drawn.max(newest.next()))
+    }
+}
+
+/// When a request expires.
+pub(super) fn expiry_of(cx: &Context<'_>, new: &NewAction) -> Timestamp {
+    match new.expires_in_s {
+        Some(expires_in_s) => cx.now().plus_s(i64::from(expires_in_s)),
+        None => cx.rules().limits.expiry_of(cx.now()),
     }
 }
 

@@ -45,6 +45,16 @@ impl<'a> Reachability<'a> {
         Presence::of(self.state.registration(), self.awake_until(), now)
     }
 
+    /// Whether the device is taken to sleep: it is in queue mode and its awake window is over, or
+    /// it has no registration and was not heard as lately.
+    pub(super) fn sleeps(self, now: Timestamp) -> bool {
+        match self.presence(now) {
+            Presence::Awake => false,
+            Presence::Asleep => true,
+            Presence::Unregistered => self.awake_until() <= now,
+        }
+    }
+
     /// How long it listens if nothing happens.
     pub(super) fn listens(self) -> ListenWindow {
         match self.state.registration() {

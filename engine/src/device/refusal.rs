@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use crate::action::Mode;
+use crate::directory::sms::waking::WakeUpRefusal;
 
 /// A well-formed request that this device cannot take now.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -16,6 +17,9 @@ pub enum SubmitRefusal {
     /// No request may go to the address of the device.
     #[error("no request may go to the address of the device: {0}")]
     AddressForbidden(ForbiddenAddress),
+    /// The device cannot be woken.
+    #[error(transparent)]
+    WakeUp(#[from] WakeUpRefusal),
     /// The maximum of waiting requests of its mode is reached.
     #[error("{waiting} requests of this mode wait for the device, and at most {max} may")]
     QueueFull {

@@ -354,6 +354,11 @@ impl RegistrationState {
         self.composite_unanswered
     }
 
+    /// When it was last heard.
+    pub(super) fn last_seen_at(&self) -> Option<Timestamp> {
+        self.last_seen_at
+    }
+
     /// The end of its awake window in queue mode.
     pub(super) fn awake_until(&self, window_ms: i64) -> Timestamp {
         let last_seen_at = self.last_seen_at.unwrap_or_default();

@@ -25,6 +25,7 @@ use crate::device::refusal::SubmitRefusal;
 use crate::device::rejections::RejectedMessage;
 use crate::device::request::{OutgoingRequest, RequestContext};
 use crate::diagnostic;
+use crate::directory::sms::waking::{self, SleepingDevice, WakeUpSms, WakingAction};
 use crate::effect::Effects;
 use crate::moment::Moment;
 use crate::peer::Peer;
@@ -186,18 +187,29 @@ impl<'s> Step<'s> {
     }
 
     /// Creates an action request. One whose value does not fit its resource is accepted, and fails
-    /// in the same step.
-    pub(super) fn submit(&mut self, new: NewAction) -> Result<Accepted, SubmitRefusal> {
+    /// in the same step. The device is woken by this SMS for it, if there is one.
+    pub(super) fn submit(
+        &mut self,
+        new: NewAction,
+        waking: Option<WakeUpSms>,
+    ) -> Result<Accepted, SubmitRefusal> {
         let in_flight = self.exchange.action();
         let mut action = self.queue.admit(&mut self.cx, new, in_flight)?;
-        if self.exchange.is_idle() && self.queue.begins_at_once(&self.cx, &action) {
+        let begins_at_once = waking.is_none()
+            && self.exchange.is_idle()
+            && self.queue.begins_at_once(&self.cx, &action);
+        if begins_at_once {
             action.status = Status::InProgress;
         }
         let (id, status) = (action.id, action.status);
         match self.request_context().check(&action) {
             Ok(()) => {
+                action.woken_by = waking.as_ref().map(WakeUpSms::id);
                 self.note_waiting(&mut action);
                 self.queue.push(&mut self.cx, action);
+                if let Some(WakeUpSms::New(sms)) = waking {
+                    self.cx.out.save_sms(*sms);
+                }
                 self.begin_next();
             }
             Err(unfit) => {
@@ -209,13 +221,34 @@ impl<'s> Step<'s> {
         Ok(Accepted { id, status })
     }
 
+    /// Creates an action request, and wakes the device for it if it sleeps.
+    pub(super) fn submit_waking(
+        &mut self,
+        waking: WakingAction,
+    ) -> Result<Accepted, SubmitRefusal> {
+        waking::check(&waking.facts)?;
+        if !self.cx.reachability().sleeps(self.cx.now()) {
+            return self.submit(waking.new, None);
+        }
+        let device = SleepingDevice {
+            heard_at: self.cx.registration.last_seen_at(),
+            woken_by: self.queue.actions().filter_map(|it| it.woken_by).max(),
+        };
+        let expires_at = queue::expiry_of(&self.cx, &waking.new);
+        let rules = self.cx.rules().limits.sms;
+        let stored = (&waking.facts, waking.sms);
+        let sms = waking::wake(self.cx.m, stored, device, expires_at, rules)?;
+        self.submit(waking.new, Some(sms))
+    }
+
     /// Notes why a request that is to be sent now is not sent at once.
     fn note_waiting(&self, action: &mut Action) {
         let now = self.cx.now();
         let deferred = action.is_deferred(now).then_some(WaitReason::NotBefore);
         let obstacle = self.cx.reachability().obstacle(&action.request, now);
         let in_flight = self.exchange.target().map(ExchangeTarget::wait_reason);
-        match (action.mode, deferred.or(obstacle).or(in_flight)) {
+        let woken = action.woken_by.map(|_| WaitReason::Uplink);
+        match (action.mode, deferred.or(obstacle).or(in_flight).or(woken)) {
             (Mode::SendNow, Some(why)) => action.timeline.note(now, TimelineEvent::Waiting(why)),
             (Mode::SendNow, None) | (Mode::SendWhenActive, _) => {}
         }

@@ -42,3 +42,4 @@ mod values;
 mod vocabulary;
 mod waiting;
 mod wake_up;
+mod waking;

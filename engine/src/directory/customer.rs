@@ -9,6 +9,7 @@ use crate::ids::{ClientId, CustomerId, SecretId};
 use crate::limits::{CLIENT_SECRETS_MAX, CLIENTS_MAX};
 use crate::moment::{Moment, Timestamp};
 use crate::network::Network;
+use crate::wake_up::WakeUpMessage;
 
 /// A customer to be created.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -42,6 +43,7 @@ pub fn draft_customer(m: &mut Moment, new: NewCustomer) -> Customer {
         name: new.name,
         created_at: m.now(),
         networks: Box::default(),
+        wake_up: None,
     }
 }
 
@@ -60,12 +62,18 @@ pub fn create_customer(
 
 /// Sets the networks of a customer.
 pub fn put_networks(customer: Customer, networks: &[Network]) -> Decision<()> {
-    let expects = vec![Expect::Taken(UniqueName::Customer(customer.id.clone()))];
-    let put = Change::PutCustomer(Customer {
-        networks: networks.into(),
-        ..customer
-    });
-    decided(expects, put, ())
+    let networks = networks.into();
+    put_customer(customer, |it| Customer { networks, ..it })
+}
+
+/// Sets or removes the SMS that wakes the devices of a customer.
+pub fn put_wake_up(customer: Customer, wake_up: Option<WakeUpMessage>) -> Decision<()> {
+    put_customer(customer, |it| Customer { wake_up, ..it })
+}
+
+fn put_customer(was: Customer, change: impl FnOnce(Customer) -> Customer) -> Decision<()> {
+    let expects = vec![Expect::Customer(Box::new(was.clone()))];
+    decided(expects, Change::PutCustomer(change(was)), ())
 }
 
 /// Removes action requests of a customer whose devices are removed: some of them, if there are

@@ -506,6 +506,7 @@ mod tests {
     fn acme() -> Customer {
         Customer {
             networks: Box::default(),
+            wake_up: None,
             id: CustomerId::parse("acme").unwrap(),
             number: 1,
             name: "Acme".into(),

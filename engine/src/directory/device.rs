@@ -4,11 +4,12 @@ use std::net::IpAddr;
 
 use crate::change::{Batch, Change, Counter, CounterDelta, Expect, UniqueName};
 use crate::credentials::DeviceCredentials;
-use crate::directory::{Decision, DirectoryRefusal, draw_number, guarded};
+use crate::directory::{Decision, DirectoryRefusal, decided, draw_number, guarded};
 use crate::ids::{CustomerId, DeviceId, Endpoint, Iccid, Imsi, Msisdn};
 use crate::moment::Moment;
 use crate::profile::{Profile, SecurityRequirement};
 use crate::tags::Tags;
+use crate::wake_up::WakeUpMessage;
 
 /// A device to be created, with the fields that its customer gave.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -74,6 +75,7 @@ pub fn draft_device(
         security: new.security,
         created_at: m.now(),
         tags: new.tags,
+        wake_up: None,
     })
 }
 
@@ -117,6 +119,21 @@ pub(super) fn reportable(profile: &Profile, mut taken: Vec<UniqueName>) -> Vec<U
     let endpoint_taken = taken.contains(&UniqueName::Endpoint(profile.endpoint.clone()));
     taken.retain(|name| !(endpoint_taken && matches!(name, UniqueName::PskIdentity(_))));
     taken
+}
+
+/// Sets or removes the SMS that wakes a device.
+pub fn put_wake_up(
+    profile: Option<Profile>,
+    wake_up: Option<WakeUpMessage>,
+) -> Result<Decision<()>, DirectoryRefusal> {
+    let was = profile.ok_or(DirectoryRefusal::DeviceUnknown)?;
+    let expects = vec![Expect::Profile(Box::new(was.clone()))];
+    let profile = Box::new(Profile {
+        wake_up,
+        ..was.clone()
+    });
+    let was = Some(Box::new(was));
+    Ok(decided(expects, Change::PutDevice { was, profile }, ()))
 }
 
 #[cfg(test)]

@@ -2,17 +2,19 @@
 //! have a status until it is final.
 
 pub mod submitting;
+pub mod waking;
 
 use crate::change::{Batch, Change, Expect};
 use crate::directory::Decision;
 use crate::event::{DeviceInfo, Event, EventContent};
 use crate::ids::{EventId, SmsId};
-use crate::limits::SMS_PARTS_MS;
+use crate::limits::{SMS_PARTS_MS, SmsRules};
 use crate::moment::{Moment, Timestamp};
 use crate::profile::Profile;
+use crate::sms::address::AddressType;
 use crate::sms::{
-    AddressType, JoinedSms, MultiPartInfo, NetworkTask, PartsKey, ReceivedPart, ReceivedSms,
-    ReportedStatus, Sms, SmsEndpoint, SmsReport, SmsState, SmsStatus, SmsWay, SubmittedPart,
+    JoinedSms, MultiPartInfo, NetworkTask, PartsKey, ReceivedPart, ReceivedSms, ReportedStatus,
+    Sms, SmsEndpoint, SmsPurpose, SmsReport, SmsState, SmsStatus, SmsWay, SubmittedPart,
     SubmittedSms,
 };
 
@@ -57,15 +59,8 @@ pub struct NewSms {
     pub udh: Option<Box<[u8]>>,
     /// When its validity is over; by default as the rules say.
     pub expires_at: Option<Timestamp>,
-}
-
-/// The rules of SMS to devices.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct SmsRules {
-    /// How long an SMS is valid by default.
-    pub validity_ms: i64,
-    /// The SMS to one device whose status is not final.
-    pub open_max: u32,
+    /// What it is for.
+    pub purpose: SmsPurpose,
 }
 
 /// Why an SMS is refused or stays as it is.
@@ -154,32 +149,8 @@ pub fn submit(
             max: rules.open_max,
         });
     }
-    let submitted = SubmittedSms {
-        payload: new.payload,
-        source_type: new.source_type,
-        udh: new.udh,
-        expires_at: new.expires_at.unwrap_or(m.now().plus_ms(rules.validity_ms)),
-        status: SmsStatus::Pending,
-        task: Some(NetworkTask::Send),
-        taken_at: None,
-        buffered_at: None,
-        final_at: None,
-        reason: None,
-        parts: Vec::new(),
-    };
-    let sms = Sms {
-        id: SmsId::new(m),
-        customer: device.customer.clone(),
-        device: device.key(),
-        device_number: device.number,
-        iccid: device.iccid.clone(),
-        source: new.source,
-        dest: device.msisdn.as_ref().map(|it| it.as_str().into()),
-        dcs: new.dcs,
-        pid: 0,
-        submitted_at: m.now(),
-        way: SmsWay::ToDevice(Box::new(submitted)),
-    };
+    let expires_at = new.expires_at.unwrap_or(m.now().plus_ms(rules.validity_ms));
+    let sms = submitted((SmsId::new(m), m.now()), device, new, expires_at);
     let expects = vec![
         Expect::Profile(Box::new(device.clone())),
         Expect::SmsIdFree(sms.id),
@@ -192,6 +163,42 @@ pub fn submit(
         },
         answer: sms,
     })
+}
+
+/// An SMS to a device that is accepted under an id.
+fn submitted(
+    (id, now): (SmsId, Timestamp),
+    device: &Profile,
+    new: NewSms,
+    expires_at: Timestamp,
+) -> Sms {
+    let submitted = SubmittedSms {
+        payload: new.payload,
+        source_type: new.source_type,
+        udh: new.udh,
+        expires_at,
+        status: SmsStatus::Pending,
+        task: Some(NetworkTask::Send),
+        taken_at: None,
+        buffered_at: None,
+        final_at: None,
+        reason: None,
+        parts: Vec::new(),
+        purpose: new.purpose,
+    };
+    Sms {
+        id,
+        customer: device.customer.clone(),
+        device: device.key(),
+        device_number: device.number,
+        iccid: device.iccid.clone(),
+        source: new.source,
+        dest: device.msisdn.as_ref().map(|it| it.as_str().into()),
+        dcs: new.dcs,
+        pid: 0,
+        submitted_at: now,
+        way: SmsWay::ToDevice(Box::new(submitted)),
+    }
 }
 
 /// Hands SMS to the network: once this is durable they are never handed to it again. Those whose

@@ -7,7 +7,8 @@ use protocol::sms::parts::EncodedPart;
 use crate::directory::sms::NewReceivedSms;
 use crate::ids::Msisdn;
 use crate::limits::SMPP_TEXT_CHARACTERS_MAX;
-use crate::sms::{AddressType, MultiPartInfo, Sms, SubmittedSms};
+use crate::sms::address::AddressType;
+use crate::sms::{MultiPartInfo, Sms, SubmittedSms};
 
 /// The type of an international number (SMPP 3.4 section 5.2.5).
 const INTERNATIONAL: u8 = 1;

@@ -444,5 +444,6 @@ fn profile(address: AddressSetting) -> Profile {
         security: SecurityRequirement::Any,
         created_at: Timestamp::default(),
         tags: Tags::default(),
+        wake_up: None,
     }
 }

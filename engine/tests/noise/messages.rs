@@ -151,6 +151,7 @@ pub(super) fn request(command: CallerCommand, mode: Mode) -> NewAction {
         attempts_permitted,
         expires_in_s: Some(300),
         not_before: None,
+        wake_up: None,
         trace: TraceId::from_bytes([1; 16]),
         idempotent_call: None,
     }

@@ -25,6 +25,20 @@ pub enum Unwritable {
     NotHex,
 }
 
+/// The data coding scheme of 8-bit data.
+pub const DCS_DATA: u8 = 4;
+
+/// The data coding scheme of a text: GSM 7 bit if it has every character, otherwise UCS-2.
+pub fn dcs_for(text: &str) -> u8 {
+    const GSM7: u8 = 0;
+    const UCS2: u8 = 8;
+    if Alphabet::of(GSM7).has(text) {
+        GSM7
+    } else {
+        UCS2
+    }
+}
+
 /// A unit of a payload that no division separates.
 pub(super) type Unit = Vec<u8>;
 

@@ -1,10 +1,13 @@
 //! Which properties does an action request have? The OpenAPI schemas.
 
 use engine::action::timeline::WaitReason;
-use engine::action::{ContentEncoding, Method, Mode, Operation, PayloadType, Protocol, Status};
+use engine::action::{
+    ContentEncoding, Method, Mode, Operation, PayloadType, Protocol, Status, WakeUp,
+};
 use engine::limits::SEND_ATTEMPTS_MAX;
+use engine::sms::SmsStatus;
 
-use crate::api::action::{EVENT_WORDS, OMITTED_WORDS};
+use crate::api::action::{EVENT_WORDS, OMITTED_WORDS, WAKE_UP_EVENT};
 use crate::api::openapi::{Schema, names};
 
 const AT_CREATION: &str = "The value known when the request was created.";
@@ -50,13 +53,14 @@ fn happened() -> Schema {
         .must("time", names::spaced(), "The time of the event (UTC).")
         .must(
             "event",
-            Schema::one_of_words(EVENT_WORDS.to_vec()).example("ANSWERED"),
+            Schema::one_of_words([&EVENT_WORDS[..], &[WAKE_UP_EVENT]].concat()).example("ANSWERED"),
             "`WAITING`: the request could not be sent at once. An attempt is one request to the \
              device with its retransmissions (RFC 7252 section 4.2). `ACKNOWLEDGED`: the device \
              sent an empty acknowledgement, and its response follows separately. \
              `ATTRIBUTES_WRITTEN`: the device took the attributes of an `observe-start`, which is \
              sent next; before LwM2M 1.2 they have a message of their own. `REJECTED`: the device \
-             sent a Reset. `GAVE_UP`: the attempt ended without a response.",
+             sent a Reset. `GAVE_UP`: the attempt ended without a response. `WAKE_UP_SMS`: the SMS \
+             that wakes the device got a status.",
         )
         .may("attempt", attempts(), "The number of the attempt, from 1.")
         .may("code", code(), CODE)
@@ -67,6 +71,21 @@ fn happened() -> Schema {
              characters.",
         )
         .may("for", Schema::word::<WaitReason>(), WAITS_FOR)
+        .may(
+            "sms",
+            names::sms_id(),
+            "The id of the SMS that wakes the device.",
+        )
+        .may(
+            "status",
+            Schema::word::<SmsStatus>(),
+            "The status of the SMS.",
+        )
+        .may(
+            "reason",
+            Schema::text().example("outcome unknown"),
+            "Why the SMS is `FAILED`, where known.",
+        )
         .named("TimelineEvent")
 }
 
@@ -207,6 +226,11 @@ fn known(data: Schema) -> Schema {
         "notBefore",
         names::instant(),
         "The time before which the request is not sent.",
+    )
+    .may(
+        "wakeUp",
+        Schema::word::<WakeUp>(),
+        "How the device is woken if it sleeps.",
     )
     .must("iccid", names::iccid(), AT_CREATION)
     .may("imsi1", names::imsi(), AT_CREATION)

@@ -4,7 +4,7 @@ pub(in crate::api) mod coap;
 pub(in crate::api) mod lwm2m;
 pub(in crate::api) mod udp;
 
-use engine::action::{Mode, Protocol, Status};
+use engine::action::{Mode, Protocol, Status, WakeUp};
 use engine::limits::SEND_ATTEMPTS_MAX;
 use engine::query::ActionOrder;
 
@@ -29,9 +29,19 @@ fn create(
         "`{code}`: {refused}. `ADDRESS_FORBIDDEN`: the address of the device is one of the \
          service itself, or a loopback, link-local or metadata address that the device was not \
          heard from and the mode is `SEND_NOW`. `QUEUE_FULL`: too many requests, or too many \
-         bytes of data, wait for the device."
+         bytes of data, or too many SMS, wait for the device. With `wakeUp`: \
+         `DEVICE_HAS_NO_MSISDN`: the device has no `msisdn`. `NO_WAKE_UP_MESSAGE`: neither the \
+         device nor the customer has a wake-up message. `WAKE_UP_LIMIT`: {{{{wake_up_sms_max}}}} \
+         SMS woke the device within the last hour."
     );
-    let codes = [code, "ADDRESS_FORBIDDEN", "QUEUE_FULL"];
+    let codes = [
+        code,
+        "ADDRESS_FORBIDDEN",
+        "QUEUE_FULL",
+        "DEVICE_HAS_NO_MSISDN",
+        "NO_WAKE_UP_MESSAGE",
+        "WAKE_UP_LIMIT",
+    ];
     Described::new(id, Tag::Actions, summary)
         .description(format!("{text}\n\n{QUEUED}"))
         .json(body, "The request to create.")
@@ -257,6 +267,14 @@ fn when(body: Schema) -> Schema {
         Schema::whole(1..=u64::from(EXPIRY_S_MAX)),
         "The request fails if it is not final after this time, in seconds. Default: \
          {{action_expiry_s}}.",
+    )
+    .may(
+        "wakeUp",
+        Schema::word::<WakeUp>(),
+        "`SMS`: if the device sleeps, it is sent its wake-up message once, and the request waits \
+         for the next message from the device. A device sleeps if it is registered in queue mode \
+         and its awake window is over, or if it is not registered and was not heard from for as \
+         long. Not together with `notBefore`.",
     )
 }
 

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::num::NonZeroU16;
 
 use engine::action::parse::RawField;
-use engine::action::{Mode, NewAction, Protocol, Request};
+use engine::action::{Mode, NewAction, Protocol, Request, WakeUp};
 use engine::ids::{CustomerId, DeviceId};
 use engine::limits::{ACTION_RETENTION_MS, SEND_ATTEMPTS_MAX};
 use engine::moment::Timestamp;
@@ -123,6 +123,10 @@ impl ActionParser {
         let mode = fields.optional("requestMode", Mode::read);
         let attempts = self.attempts(fields);
         let expires_in_s = fields.number("expiresIn", 1..=EXPIRY_S_MAX);
+        let wake_up = fields.optional("wakeUp", WakeUp::read);
+        if wake_up.is_some() {
+            fields.refuse("notBefore", "is not supported together with wakeUp");
+        }
         let not_before = self.not_before(fields, expires_in_s);
         Some(NewAction {
             request: request?,
@@ -130,6 +134,7 @@ impl ActionParser {
             attempts_permitted: attempts,
             expires_in_s,
             not_before,
+            wake_up,
             trace: call.trace,
             idempotent_call: None,
         })

@@ -31,6 +31,7 @@ impl ShownSettings {
             ("scheduled_max", config.scheduled_max as usize),
             ("schedules_max", config.schedules_max as usize),
             ("sms_open_max", config.sms_open_max as usize),
+            ("wake_up_sms_max", config.wake_up_sms_max as usize),
             ("udp_payload_base64_max", udp_bytes.div_ceil(3) * 4),
             ("udp_payload_bytes_max", udp_bytes),
             ("waiting_max", config.waiting_max as usize),

@@ -2,8 +2,10 @@
 
 pub(in crate::api) mod forwarder;
 pub(in crate::api) mod network;
+pub(in crate::api) mod wake_up;
 
-use engine::sms::{AddressType, SmsStatus};
+use engine::sms::SmsStatus;
+use engine::sms::address::AddressType;
 
 use super::request_body::{NAME_CHARACTERS_MAX, NUMBER_DIGITS_MAX};
 use crate::api::openapi::{ApiOperation, Schema, Tag, names};
@@ -169,17 +171,21 @@ pub(in crate::api) fn sms_report() -> Schema {
 const DCS: &str = "The data coding scheme (3GPP TS 23.038): 0 is GSM 7 bit, 4 is 8-bit data, 8 is \
                    UCS-2.";
 
-fn new_sms() -> Schema {
-    let name = format!(
+/// What a source address is.
+fn source_address() -> String {
+    format!(
         "A number of at most {NUMBER_DIGITS_MAX} digits, or a name of at most \
          {NAME_CHARACTERS_MAX} characters."
-    );
+    )
+}
+
+fn new_sms() -> Schema {
     let expiry = names::sms_time();
     Schema::closed()
         .must(
             "source_address",
             Schema::text_of(1..=16).example("1234"),
-            &name,
+            &source_address(),
         )
         .must(
             "payload",

@@ -4,9 +4,11 @@ use engine::directory::sms::{NewReceivedSms, NewSms};
 use engine::ids::{InvalidId, Msisdn, SmsId};
 use engine::limits::{SMS_ADDRESS_CHARACTERS_MAX, SMS_PART_CHARACTERS_MAX, SMS_VALIDITY_MS_MAX};
 use engine::moment::Timestamp;
-use engine::sms::{AddressType, MultiPartInfo, ReportedStatus};
-use engine::sms_text::coding::{Alphabet, octets};
+use engine::sms::address::AddressType;
+use engine::sms::{MultiPartInfo, ReportedStatus, SmsPurpose};
+use engine::sms_text::coding::{dcs_for, octets};
 use engine::sms_text::parts::encode;
+use engine::wake_up::{WakeUpContent, WakeUpKind, WakeUpMessage};
 
 use crate::api::error::ApiError;
 use crate::api::fields::{FieldFault, Fields};
@@ -15,19 +17,15 @@ use crate::api::words::Word as _;
 /// The characters of a name as the source address.
 pub(super) const NAME_CHARACTERS_MAX: usize = 11;
 
+/// The octets of 8-bit data that one message has room for (3GPP TS 23.040 section 9.2.3.24).
+pub(super) const DATA_OCTETS_MAX: usize = 140;
+
 /// The digits of a number as the source address.
 pub(super) const NUMBER_DIGITS_MAX: usize = 15;
 
-/// The data coding schemes of text, if a body has none.
-const DCS_OF_TEXT: [u8; 2] = [0, 8];
-
 /// The SMS to a device that a body describes.
 pub(super) fn new_sms(mut fields: Fields, now: Timestamp) -> Result<NewSms, ApiError> {
-    let source = fields.required("source_address", |text| Ok::<_, String>(text.to_owned()));
-    let source_type = fields.object("source_address_type", |of| {
-        of.required_number("id", 0..=u32::from(u8::MAX))
-    });
-    let source = source.and_then(|text| source_of(&mut fields, &text, source_type.flatten()));
+    let source = source(&mut fields);
     let payload = fields.required("payload", |text| Ok::<_, String>(Box::from(text)));
     let dcs = octet(&mut fields, "dcs");
     let udh = fields.optional("udh", header);
@@ -51,8 +49,61 @@ pub(super) fn new_sms(mut fields: Fields, now: Timestamp) -> Result<NewSms, ApiE
         dcs,
         udh,
         expires_at,
+        purpose: SmsPurpose::Message,
     });
     fields.finish(new)
+}
+
+/// The message that wakes a device, as a body describes it.
+pub(super) fn new_wake_up(mut fields: Fields) -> Result<WakeUpMessage, ApiError> {
+    const PAYLOAD: &str = "payload";
+    let source = source(&mut fields);
+    let kind = fields.required("type", WakeUpKind::read);
+    let content = match kind {
+        Some(WakeUpKind::Text) => fields.required(PAYLOAD, text_of_one),
+        Some(WakeUpKind::Data) => fields.required(PAYLOAD, data_of_one),
+        Some(WakeUpKind::RegistrationUpdateTrigger) => {
+            fields.refuse(PAYLOAD, "is not supported for this type");
+            Some(WakeUpContent::RegistrationUpdateTrigger)
+        }
+        None => {
+            fields.skip_others();
+            None
+        }
+    };
+    let message = source.zip(content);
+    fields.finish(
+        message.map(|((source, source_type), content)| WakeUpMessage {
+            source,
+            source_type,
+            content,
+        }),
+    )
+}
+
+/// A text that fits one message.
+fn text_of_one(text: &str) -> Result<WakeUpContent, FieldFault> {
+    match encode(text, dcs_for(text), None, 0) {
+        Ok(encoded) if encoded.parts.len() == 1 && !text.is_empty() => {
+            Ok(WakeUpContent::Text(text.into()))
+        }
+        Ok(_) => Err(FieldFault::out_of_range(
+            "must have at least one character and fit one message: 160 characters of the GSM 7 \
+             bit alphabet, or 70 others",
+        )),
+        Err(why) => Err(why.into()),
+    }
+}
+
+/// Data that fits one message.
+fn data_of_one(text: &str) -> Result<WakeUpContent, FieldFault> {
+    let octets = octets(text).map_err(|_| "must be hexadecimal digits, two for each octet")?;
+    match (1..=DATA_OCTETS_MAX).contains(&octets.len()) {
+        true => Ok(WakeUpContent::Data(octets.into())),
+        false => Err(FieldFault::out_of_range(format!(
+            "must have 1 to {DATA_OCTETS_MAX} octets"
+        ))),
+    }
 }
 
 /// The message of a device that a body describes, and its sender.
@@ -116,6 +167,15 @@ fn part(fields: &mut Fields) -> MultiPartInfo {
             identifier: u16::try_from(identifier).unwrap_or(u16::MAX),
         }
     })
+}
+
+/// The required source address, and its type.
+fn source(fields: &mut Fields) -> Option<(Box<str>, AddressType)> {
+    let source = fields.required("source_address", |text| Ok::<_, String>(text.to_owned()));
+    let source_type = fields.object("source_address_type", |of| {
+        of.required_number("id", 0..=u32::from(u8::MAX))
+    });
+    source_of(fields, &source?, source_type.flatten())
 }
 
 /// The source address and its type, which is that of its form by default.
@@ -183,13 +243,6 @@ fn header(text: &str) -> Result<Box<[u8]>, String> {
         Ok(octets) if !octets.is_empty() => Ok(octets.into()),
         Ok(_) | Err(_) => Err("must be hexadecimal digits, two for each octet".to_owned()),
     }
-}
-
-/// GSM 7 bit if it has every character, otherwise UCS-2.
-fn dcs_for(payload: &str) -> u8 {
-    let [plain, wide] = DCS_OF_TEXT;
-    let is_plain = |dcs| Alphabet::of(dcs).has(payload);
-    if is_plain(plain) { plain } else { wide }
 }
 
 fn expiry(text: &str, now: Timestamp) -> Result<Timestamp, FieldFault> {

@@ -5,9 +5,11 @@ use serde::Serialize;
 use engine::delivery::destination::{Destination, Replay, SmsForwarder};
 use engine::ids::SmsId;
 use engine::moment::Timestamp;
-use engine::sms::{AddressType, JoinedSms, NetworkTask, Sms, SmsStatus, SmsWay, SubmittedSms};
+use engine::sms::address::AddressType;
+use engine::sms::{JoinedSms, NetworkTask, Sms, SmsStatus, SmsWay, SubmittedSms};
 use engine::sms_text::coding::hex;
 use engine::sms_text::parts::{EncodedPart, EncodedParts};
+use engine::wake_up::{WakeUpContent, WakeUpMessage};
 
 use crate::api::words::Word as _;
 
@@ -26,6 +28,18 @@ pub(in crate::api) struct ForwarderBody {
 #[derive(Serialize)]
 pub(in crate::api) struct SubmittedBody {
     id: u64,
+}
+
+/// The SMS that wakes a device.
+#[derive(Serialize)]
+pub(in crate::api) struct WakeUpMessageBody {
+    source_address: String,
+    source_address_type: AddressTypeBody,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// Absent of the registration update trigger.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<String>,
 }
 
 /// The response to a message of a device.
@@ -162,6 +176,21 @@ impl SubmittedBody {
     pub(in crate::api) fn of(sms: &Sms) -> Self {
         let id = sms.id.number();
         Self { id }
+    }
+}
+
+impl WakeUpMessageBody {
+    pub(in crate::api) fn of(message: &WakeUpMessage) -> Self {
+        Self {
+            source_address: message.source.to_string(),
+            source_address_type: AddressTypeBody::of(message.source_type),
+            kind: message.content.kind().word(),
+            payload: match &message.content {
+                WakeUpContent::Text(text) => Some(text.to_string()),
+                WakeUpContent::Data(octets) => Some(hex(octets)),
+                WakeUpContent::RegistrationUpdateTrigger => None,
+            },
+        }
     }
 }
 

@@ -140,6 +140,7 @@ fn a_schedule_with_its_request() {
             attempts_permitted: 2,
             expires_in_s: Some(600),
             not_before: None,
+            wake_up: None,
             trace: action.trace,
             idempotent_call: None,
         },
@@ -234,7 +235,8 @@ fn an_action_request_with_its_timeline() {
         timeline,
         ..scheduled()
     };
-    golden::check("action_followed", &ActionWithTimelineBody::of(&done));
+    let body = ActionWithTimelineBody::of(&done, None);
+    golden::check("action_followed", &body);
 }
 
 #[test]
@@ -506,6 +508,8 @@ fn scheduled() -> Action {
         expires_at: NOON.plus_s(172_800),
         expires_in_s: None,
         not_before: None,
+        wake_up: None,
+        woken_by: None,
         addressee: Addressee {
             device: profile.device,
             iccid: profile.iccid,

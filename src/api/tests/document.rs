@@ -65,6 +65,13 @@ const GOLDEN: &[(&str, &str, &str, u16)] = &[
     ("action_accepted", BY_COAP, "post", 202),
     ("action_accepted", BY_LWM2M, "post", 202),
     ("action_followed", REQUEST, "get", 200),
+    ("action_woken", REQUEST, "get", 200),
+    (
+        "wake_up_message",
+        "/management-api/v1/sms/wakeup",
+        "get",
+        200,
+    ),
     ("action_page", REQUESTS, "get", 200),
     ("action_page", ACTIVE, "get", 200),
     ("action_page", ARCHIVED, "get", 200),

@@ -87,6 +87,7 @@ async fn a_refusal_is_not_repeated() {
 fn creation(customer: &str) -> Batch {
     let customer = Customer {
         networks: Box::default(),
+        wake_up: None,
         id: id(customer),
         number: 1,
         name: customer.into(),

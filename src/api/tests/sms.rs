@@ -1,22 +1,30 @@
 //! Do SMS and their forwarder in responses match the OpenAPI document?
 
+use engine::action::timeline::{Timeline, TimelineEvent, WaitReason};
+use engine::action::{Action, Addressee, Lwm2mRequest, Mode, Operation, Request, Status, WakeUp};
 use engine::delivery::backlog::Backlog;
 use engine::delivery::destination::{
     Destination, DestinationState, EventTypes, Replay, SmsForwarder, Target,
 };
-use engine::ids::{CustomerId, DestinationId, DeviceKey, Iccid, SmsId};
+use engine::ids::{
+    ActionId, CustomerId, DestinationId, DeviceId, DeviceKey, Iccid, SmsId, TraceId,
+};
 use engine::moment::Timestamp;
 use engine::query::{Page, PageRequest};
+use engine::sms::address::AddressType;
 use engine::sms::{
-    AddressType, JoinedSms, NetworkTask, ReceivedPart, Sms, SmsStatus, SmsWay, SubmittedSms,
+    JoinedSms, NetworkTask, ReceivedPart, Sms, SmsPurpose, SmsStatus, SmsWay, SubmittedSms,
 };
+use engine::wake_up::{WakeUpContent, WakeUpMessage};
 
 use super::golden;
+use crate::api::action::ActionWithTimelineBody;
 use crate::api::destinations::{DestinationKind as _, WithBacklogBody};
 use crate::api::page::PageBody;
 use crate::api::sms::forwarder::SmsForwarders;
 use crate::api::sms::{
     NetworkSmsBody, ReceivedBody, ReportedBody, SmsBody, SubmittedBody, TakenBody,
+    WakeUpMessageBody,
 };
 
 const NOON: Timestamp = Timestamp::from_ms(1_795_521_600_000);
@@ -61,6 +69,53 @@ fn what_the_network_is_answered() {
         (NetworkTask::Withdraw, submitted(SmsStatus::Canceled)),
     ];
     golden::check("sms_taken", &TakenBody::of(&taken, NetworkSmsBody::of));
+}
+
+#[test]
+fn an_action_request_whose_device_is_woken() {
+    let mut timeline = Timeline::default();
+    for (second, what) in [
+        (0, TimelineEvent::Waiting(WaitReason::Asleep)),
+        (50, TimelineEvent::AttemptBegun(1)),
+        (50, TimelineEvent::DatagramSent),
+    ] {
+        timeline.note(NOON.plus_s(second), what);
+    }
+    let request = Lwm2mRequest::parse(Operation::Read, "/3/0/9", None).unwrap();
+    let woken = Action {
+        id: ActionId::from_bytes([1; 16]),
+        customer: CustomerId::parse("acme").unwrap(),
+        device: DeviceKey::from_bytes([7; 16]),
+        request: Request::Lwm2m(request),
+        mode: Mode::SendNow,
+        status: Status::InProgress,
+        attempts_permitted: 1,
+        attempts_made: 1,
+        created_at: NOON,
+        updated_at: NOON.plus_s(50),
+        expires_at: NOON.plus_s(172_800),
+        expires_in_s: None,
+        not_before: None,
+        wake_up: Some(WakeUp::Sms),
+        woken_by: Some(id()),
+        addressee: Addressee {
+            device: DeviceId::parse("tracker").unwrap(),
+            iccid: Iccid::parse("8988280666000000001").unwrap(),
+            imsi: None,
+            ip: None,
+        },
+        trace: TraceId::from_bytes([9; 16]),
+        outcome: None,
+        timeline,
+    };
+    let body = ActionWithTimelineBody::of(&woken, Some(&failed()));
+    golden::check("action_woken", &body);
+    let message = WakeUpMessage {
+        source: "1234".into(),
+        source_type: AddressType::International,
+        content: WakeUpContent::Data([0x0a, 0xff].into()),
+    };
+    golden::check("wake_up_message", &WakeUpMessageBody::of(&message));
 }
 
 fn forwarder() -> Destination {
@@ -112,6 +167,7 @@ fn submitted(status: SmsStatus) -> Sms {
         final_at: None,
         reason: None,
         parts: Vec::new(),
+        purpose: SmsPurpose::Message,
     };
     sms(SmsWay::ToDevice(Box::new(submitted)))
 }
@@ -130,6 +186,7 @@ fn failed() -> Sms {
         final_at: Some(NOON.plus_s(60)),
         reason: Some("outcome unknown".into()),
         parts: Vec::new(),
+        purpose: SmsPurpose::Message,
     };
     Sms {
         source: "Acme".into(),

@@ -6,6 +6,7 @@ use engine::action::Mode;
 use engine::change::{Batch, Change, Expect};
 use engine::device::refusal::{ForbiddenAddress, SubmitRefusal};
 use engine::directory::job::{contents_of, removal_of};
+use engine::directory::sms::waking::WakeUpRefusal;
 use engine::ids::{CustomerId, DeviceId};
 use engine::job::{Job, JobDevice, JobOutcome, JobState};
 use engine::limits::JOB_PART_DEVICES;
@@ -83,6 +84,10 @@ pub(super) fn have_outcomes_of_every_kind(ground: &TestBed<'_>) {
     let refusals = [
         SubmitRefusal::NotRegistered,
         SubmitRefusal::NoAddress,
+        WakeUpRefusal::NoNumber.into(),
+        WakeUpRefusal::NoMessage.into(),
+        WakeUpRefusal::TooOften { max: 4 }.into(),
+        WakeUpRefusal::TooManyOpen { max: 100 }.into(),
         SubmitRefusal::AddressForbidden(ForbiddenAddress::Own(([10, 0, 0, 1], 5_683).into())),
         SubmitRefusal::AddressForbidden(ForbiddenAddress::Unheard([127, 0, 0, 1].into())),
         SubmitRefusal::QueueFull {

@@ -5,7 +5,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 use engine::action::timeline::{Timeline, TimelineEvent, WaitReason};
 use engine::action::{
     Action, Addressee, CoapRequest, Content, ContentEncoding, InstanceWrite, Lwm2mRequest, Method,
-    Mode, NewAction, NewInstance, Outcome, Protocol, Request, Status, UdpRequest,
+    Mode, NewAction, NewInstance, Outcome, Protocol, Request, Status, UdpRequest, WakeUp,
 };
 use engine::admin_log::entry::{AboutDevice, Category, Entry, Subject};
 use engine::change::{Batch, Change};
@@ -27,13 +27,15 @@ use engine::effect::Effects;
 use engine::event::{DeviceInfo, Event, EventContent, Lifecycle};
 use engine::ids::{
     ActionId, ClientId, CustomerId, DestinationId, DeviceId, Endpoint, EntryId, EventId, Iccid,
-    Imsi, Msisdn, SecretId, TraceId,
+    Imsi, Msisdn, SecretId, SmsId, TraceId,
 };
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::profile::{Profile, SecurityRequirement};
 use engine::sealed::Sealed;
+use engine::sms::address::AddressType;
 use engine::tags::{Tag, Tags};
+use engine::wake_up::{WakeUpContent, WakeUpMessage};
 use engine::{Attributes, Code, Path, PathAndQuery, Version, WriteMethod};
 
 /// When the scenario of every law begins.
@@ -61,6 +63,7 @@ pub fn acme() -> CustomerId {
 pub fn customer(id: &str) -> Customer {
     Customer {
         networks: Box::default(),
+        wake_up: None,
         id: CustomerId::parse(id).expect("an id"),
         number: 4_711,
         name: format!("{id} & Sons").into(),
@@ -111,6 +114,11 @@ pub fn device(customer: &CustomerId, number: u64) -> Profile {
         security: SecurityRequirement::Dtls,
         created_at: at(2),
         tags: Tags::of([Tag::parse("made-by:acme").expect("a tag")]).expect("one tag"),
+        wake_up: Some(WakeUpMessage {
+            source: "Größe".into(),
+            source_type: AddressType::Alphanumeric,
+            content: WakeUpContent::Text("wake up".into()),
+        }),
     }
 }
 
@@ -220,6 +228,8 @@ pub fn action(device: &Profile, second: i64, rng: u64) -> Action {
         expires_at: m.now().plus_s(86_400),
         expires_in_s: Some(86_400),
         not_before: Some(Timestamp::from_ms(1_700_000_060_000)),
+        wake_up: Some(WakeUp::Sms),
+        woken_by: SmsId::from_number(890_590_445_567_283),
         addressee: Addressee {
             device: device.device.clone(),
             iccid: device.iccid.clone(),
@@ -240,6 +250,7 @@ pub fn new_action() -> NewAction {
         attempts_permitted: 3,
         expires_in_s: Some(86_400),
         not_before: Some(Timestamp::from_ms(1_700_000_060_000)),
+        wake_up: Some(WakeUp::Sms),
         trace: TraceId::from_bytes([9; 16]),
         idempotent_call: None,
     }

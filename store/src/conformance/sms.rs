@@ -1,17 +1,22 @@
 //! What is stored of SMS, and for how long?
 
 use engine::change::{Batch, Change, Expect};
+use engine::customer::Customer;
 use engine::directory::sms::FoundParts;
+use engine::directory::sms::waking::WakeUpFacts;
 use engine::ids::SmsId;
+use engine::limits::SmsRules;
 use engine::profile::Profile;
 use engine::query::PageRequest;
 use engine::smpp_pdu::receipt::message_id_keys;
+use engine::sms::address::AddressType;
 use engine::sms::{
-    AddressType, JoinedSms, NetworkTask, PartsKey, ReceivedPart, ReportedStatus, Sms, SmsStatus,
+    JoinedSms, NetworkTask, PartsKey, ReceivedPart, ReportedStatus, Sms, SmsPurpose, SmsStatus,
     SmsWay, SubmittedPart, SubmittedSms,
 };
+use engine::wake_up::{WakeUpContent, WakeUpMessage};
 
-use super::samples::{acme, at, batch, device, forgotten, known, moment};
+use super::samples::{acme, at, batch, customer, device, forgotten, known, moment};
 use super::{TestBed, commit, put, wait};
 use crate::{CommitError, Retention, Store};
 
@@ -56,6 +61,52 @@ pub(super) fn come_back(ground: &TestBed<'_>) {
         drop(store);
         store = ground.open();
     }
+}
+
+pub(super) fn that_wake_a_device_are_found(ground: &TestBed<'_>) {
+    let store = ground.open();
+    let tracker = stored(&*store, 1);
+    let rules = SmsRules {
+        validity_ms: 60_000,
+        open_max: 2,
+        wake_ups_max: 2,
+    };
+    let facts = || wait(store.wake_up_facts(tracker.key(), rules));
+    let of_customer = WakeUpMessage {
+        source: "1234".into(),
+        source_type: AddressType::National,
+        content: WakeUpContent::Data([0, 0xff].into()),
+    };
+    let acme = Customer {
+        wake_up: Some(of_customer.clone()),
+        ..customer("acme")
+    };
+    let message = to_device(&tracker, 5, SmsStatus::Pending);
+    put(&*store, vec![Change::PutCustomer(acme), added(&message)]);
+    let none = WakeUpFacts {
+        device: tracker.clone(),
+        of_customer: Some(of_customer),
+        newest: Vec::new(),
+        open: 1,
+    };
+    assert_eq!(facts(), Ok(Some(none.clone())));
+    let first = waking(&tracker, 10, SmsStatus::Failed);
+    let second = waking(&tracker, 20, SmsStatus::Delivered);
+    let third = waking(&tracker, 30, SmsStatus::Pending);
+    let all = [&first, &second, &third];
+    put(&*store, all.map(added).into());
+    let some = WakeUpFacts {
+        newest: vec![third, second],
+        open: 2,
+        ..none
+    };
+    assert_eq!(facts(), Ok(Some(some)));
+    let unknown = device(&self::acme(), 2);
+    assert_eq!(
+        wait(store.wake_up_facts(unknown.key(), rules)),
+        Ok(None),
+        "there is no such device"
+    );
 }
 
 pub(super) fn are_listed_as_their_state_says(ground: &TestBed<'_>) {
@@ -211,6 +262,7 @@ pub(crate) fn to_device(device: &Profile, second: i64, status: SmsStatus) -> Sms
         final_at: None,
         reason: None,
         parts: Vec::new(),
+        purpose: SmsPurpose::Message,
     };
     sms(device, second, SmsWay::ToDevice(Box::new(submitted)))
 }
@@ -225,6 +277,20 @@ pub(crate) fn with_message_ids(sms: &Sms, ids: &[&str]) -> Sms {
     submitted.parts = ids.iter().map(part).collect();
     let way = SmsWay::ToDevice(Box::new(submitted));
     Sms { way, ..sms.clone() }
+}
+
+/// An SMS that wakes a device.
+pub(crate) fn waking(device: &Profile, second: i64, status: SmsStatus) -> Sms {
+    let message = to_device(device, second, status);
+    let submitted = message.submitted().expect("it is one to a device");
+    let submitted = SubmittedSms {
+        purpose: SmsPurpose::WakeUp,
+        ..submitted.clone()
+    };
+    Sms {
+        way: SmsWay::ToDevice(Box::new(submitted)),
+        ..message
+    }
 }
 
 /// A change that adds an SMS.
@@ -262,6 +328,7 @@ fn full(device: &Profile, second: i64) -> Sms {
                 status: Some(ReportedStatus::Expired),
             },
         ],
+        purpose: SmsPurpose::WakeUp,
     }));
     Sms {
         dest: Some("882285100000001".into()),

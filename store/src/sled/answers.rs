@@ -18,6 +18,7 @@ use engine::delivery::destination::Destination;
 use engine::device::record::RestoredDevice;
 use engine::directory::import::ExistingDevices;
 use engine::directory::sms::FoundParts;
+use engine::directory::sms::waking::WakeUpFacts;
 use engine::dispatch::DevicesAtAddress;
 use engine::event::Event;
 use engine::idempotency::{IdempotencyKey, IdempotencyRecord};
@@ -27,6 +28,7 @@ use engine::ids::{
 };
 use engine::job::{Job, JobDevice, RestoredPart};
 use engine::known_devices::KnownDevices;
+use engine::limits::SmsRules;
 use engine::moment::Timestamp;
 use engine::policy::CustomerSettings;
 use engine::profile::Profile;
@@ -76,6 +78,11 @@ impl DeviceReads for SledStore {
 
     fn devices_at_address(&self, ip: IpAddr) -> ReadAnswer<DevicesAtAddress> {
         self.readers.ask(move |db| devices::at_address(db, ip))
+    }
+
+    fn wake_up_facts(&self, device: DeviceKey, rules: SmsRules) -> ReadAnswer<Option<WakeUpFacts>> {
+        self.readers
+            .ask(move |db| sms::wake_up_facts(db, device, rules))
     }
 
     fn restored(&self, device: DeviceKey) -> ReadAnswer<Option<RestoredDevice>> {

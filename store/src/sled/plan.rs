@@ -171,6 +171,10 @@ impl Check {
                 key::device::device(profile.key()),
                 record::profile::write_profile(profile),
             ),
+            Expect::Customer(customer) => Self::Value(
+                key::customer(&customer.id),
+                record::customer::write_customer(customer),
+            ),
             Expect::Client(client) => Self::Value(
                 key::client(&client.id),
                 record::customer::write_client(client),

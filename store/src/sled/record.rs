@@ -29,6 +29,7 @@ pub(crate) mod schedule;
 pub(crate) mod sms;
 mod timeline;
 pub(crate) mod value;
+mod wake_up;
 
 use minicbor::{Decode, Encode};
 

@@ -53,7 +53,7 @@ impl World {
     /// Sends a command to a device, and returns the number of the call.
     pub(crate) fn ask(&mut self, who: usize, question: DeviceCommand) -> u64 {
         let what = match &question {
-            DeviceCommand::Submit(_) => "do something",
+            DeviceCommand::Submit(_) | DeviceCommand::SubmitWaking(_) => "do something",
             DeviceCommand::Cancel(_) => "cancel one",
             DeviceCommand::CancelAll => "cancel all",
             DeviceCommand::Retire => "be gone",

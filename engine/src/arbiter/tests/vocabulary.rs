@@ -352,6 +352,7 @@ pub(in crate::arbiter) fn profile(name: &str) -> Profile {
         security: SecurityRequirement::Any,
         created_at: START,
         tags: Tags::default(),
+        wake_up: None,
     }
 }
 

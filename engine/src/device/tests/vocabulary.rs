@@ -32,8 +32,9 @@ use crate::device::queue::{Accepted, CancelRefusal};
 use crate::device::record::{DeviceRecord, RestoredDevice};
 use crate::device::refusal::SubmitRefusal;
 use crate::device::snapshot::Snapshot;
+use crate::directory::sms::waking::{WakeUpFacts, WakingAction};
 use crate::effect::{Effect, Effects, Outbound};
-use crate::ids::{ActionId, CustomerId, DeviceId, Endpoint, EventId, Iccid};
+use crate::ids::{ActionId, CustomerId, DeviceId, Endpoint, EventId, Iccid, SmsId};
 use crate::limits::Limits;
 use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
@@ -70,7 +71,7 @@ pub(super) const OWN: &str = "10.0.0.1:5999";
 pub(super) const OBJECTS: &str = "</1/0>,</3/0>,</3303/0>";
 
 /// Where the time of a test begins: a Tuesday in November 2023.
-const START: Timestamp = Timestamp::from_ms(1_700_000_000_000);
+pub(super) const START: Timestamp = Timestamp::from_ms(1_700_000_000_000);
 
 /// A device under test, with a store that holds exactly what was saved.
 pub(super) struct DeviceFixture {
@@ -297,6 +298,20 @@ impl DeviceFixture {
         self.step(|device, m, out| device.submit(m, new, out))
     }
 
+    /// Creates a request that wakes the device, with what is stored of it.
+    pub(super) fn submit_waking(
+        &mut self,
+        new: NewAction,
+        facts: &WakeUpFacts,
+    ) -> (Result<Accepted, SubmitRefusal>, Lines) {
+        let waking = WakingAction {
+            new,
+            facts: facts.clone(),
+            sms: SmsId::first_at(self.now),
+        };
+        self.step(|device, m, out| device.submit_waking(m, waking, out))
+    }
+
     /// Creates a request and returns its id; the effects are dropped.
     pub(super) fn ask(&mut self, new: NewAction) -> ActionId {
         self.submit(new).0.expect("the request is accepted").id
@@ -468,6 +483,7 @@ pub(super) fn profile() -> Profile {
         security: SecurityRequirement::Any,
         created_at: START,
         tags: Tags::default(),
+        wake_up: None,
     }
 }
 

@@ -19,6 +19,7 @@ const REPORTED: [ReportedStatus; 4] = [
 const RULES: SmsRules = SmsRules {
     validity_ms: 60_000,
     open_max: 2,
+    wake_ups_max: 4,
 };
 
 #[test]
@@ -268,6 +269,7 @@ fn new_sms() -> NewSms {
         dcs: 0,
         udh: None,
         expires_at: None,
+        purpose: SmsPurpose::Message,
     }
 }
 
@@ -327,5 +329,6 @@ fn tracker() -> Profile {
         security: SecurityRequirement::Any,
         created_at: NOON,
         tags: Tags::default(),
+        wake_up: None,
     }
 }

@@ -483,6 +483,7 @@ fn request() -> NewAction {
         attempts_permitted: 1,
         expires_in_s: None,
         not_before: None,
+        wake_up: None,
         trace: TraceId::from_bytes([9; 16]),
         idempotent_call: None,
     }

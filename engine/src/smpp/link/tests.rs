@@ -4,7 +4,8 @@ use protocol::sms::parts::encode;
 
 use super::*;
 use crate::ids::{CustomerId, DeviceKey, Iccid};
-use crate::sms::{AddressType, SmsStatus, SmsWay, SubmittedSms};
+use crate::sms::address::AddressType;
+use crate::sms::{SmsPurpose, SmsStatus, SmsWay, SubmittedSms};
 
 const START: Timestamp = Timestamp::from_ms(1_795_521_600_000);
 
@@ -411,6 +412,7 @@ fn sms(number: u64, text: &str) -> Sms {
         final_at: None,
         reason: None,
         parts: Vec::new(),
+        purpose: SmsPurpose::Message,
     };
     Sms {
         id: id(number),

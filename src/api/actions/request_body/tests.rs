@@ -206,6 +206,7 @@ fn new(request: Request) -> NewAction {
         attempts_permitted: 1,
         expires_in_s: None,
         not_before: None,
+        wake_up: None,
         trace: call().trace,
         idempotent_call: None,
     }

@@ -1,13 +1,15 @@
 //! Which SMS are there?
 
 use engine::directory::sms::FoundParts;
-use engine::ids::SmsId;
+use engine::directory::sms::waking::WakeUpFacts;
+use engine::ids::{DeviceKey, SmsId};
+use engine::limits::SmsRules;
 use engine::moment::Timestamp;
 use engine::query::{Page, PageRequest};
 use engine::sms::{PartsKey, Sms};
 use sled::Db;
 
-use super::{count, load, rows_of};
+use super::{count, customers, devices, load, rows_of};
 use crate::sled::fault::Fault;
 use crate::sled::key;
 use crate::sled::record::Unreadable;
@@ -85,6 +87,30 @@ pub(in crate::sled) fn open_sms_by_message(
         }
     }
     Ok(found)
+}
+
+/// What is stored of a device that a request may wake.
+pub(in crate::sled) fn wake_up_facts(
+    db: &Db,
+    device: DeviceKey,
+    rules: SmsRules,
+) -> Result<Option<WakeUpFacts>, Fault> {
+    let Some(device) = devices::profile(db, device)? else {
+        return Ok(None);
+    };
+    let customer = customers::customer(db, &device.customer)?;
+    let most = usize::try_from(rules.wake_ups_max).unwrap_or(usize::MAX);
+    let mut newest = Vec::new();
+    let rows = rows_of(db, &key::sms::wake_ups_of(device.number));
+    for row in rows.values().rev().take(most) {
+        newest.extend(at(db, read_place(&row?)?)?);
+    }
+    Ok(Some(WakeUpFacts {
+        of_customer: customer.and_then(|customer| customer.wake_up),
+        newest,
+        open: open_sms(db, device.number, rules.open_max)?,
+        device,
+    }))
 }
 
 /// SMS for which the network has something to do, the oldest first.

@@ -17,7 +17,7 @@ use crate::sled::record::{self, Unreadable, number};
 
 /// The tables whose rows are all derived from records, so that none is left without one. Counts are
 /// derived from several.
-pub(super) const TABLES: [Table; 30] = [
+pub(super) const TABLES: [Table; 31] = [
     Table::ClientOfOwner,
     Table::TokenOfClient,
     Table::TokenByExpiry,
@@ -47,6 +47,7 @@ pub(super) const TABLES: [Table; 30] = [
     Table::SmsDue,
     Table::SmsOpen,
     Table::SmsOfMessage,
+    Table::WakeUpSms,
     Table::SmsOfParts,
 ];
 
@@ -197,6 +198,7 @@ impl<'t> Derivation<'t> {
             | Table::SmsDue
             | Table::SmsOpen
             | Table::SmsOfMessage
+            | Table::WakeUpSms
             | Table::SmsOfParts
             | Table::RemovedSms => return Ok(Vec::new()),
         };

@@ -187,6 +187,7 @@ pub(super) fn noun(table: Table) -> &'static str {
         Table::SmsDue => "rows of SMS by validity",
         Table::SmsOpen => "rows of SMS that are not final",
         Table::SmsOfMessage => "rows of SMS by message id",
+        Table::WakeUpSms => "rows of SMS that wake devices",
         Table::SmsOfParts => "rows of SMS by their parts",
         Table::SmsCounted => "counts of SMS",
         Table::RemovedSms => "marks of removed SMS",

@@ -21,7 +21,7 @@ use crate::conformance::samples::{
     acme, at, batch, client, customer, device, entry, event, forgotten, token,
 };
 use crate::conformance::schedules;
-use crate::conformance::sms::{added, of_device, to_device, with_message_ids};
+use crate::conformance::sms::{added, of_device, to_device, waking, with_message_ids};
 use crate::conformance::wait;
 use crate::sled::key::Key;
 use crate::sled::key::log::EntryPlace;
@@ -338,6 +338,12 @@ const DAMAGED: [(Table, Damage, &str, Problem); 60] = [
         Problem::Missing,
     ),
     (
+        Table::WakeUpSms,
+        Removed,
+        "rows of SMS that wake devices",
+        Problem::Missing,
+    ),
+    (
         Table::SmsCounted,
         Removed,
         "counts of SMS",
@@ -610,6 +616,7 @@ fn filled(home: &Path) -> SledStore {
             of_device(&device, second + 2, &again),
             to_device(&device, second + 3, SmsStatus::Pending),
             with_message_ids(&taken, &["f3a1"]),
+            waking(&device, second + 4, SmsStatus::Delivered),
         ];
         commit(&store, batch(all.iter().map(added).collect()));
     }

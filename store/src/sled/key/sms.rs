@@ -76,6 +76,16 @@ pub(crate) fn with_message(message_id_key: &str) -> Key {
     Builder::of(Table::SmsOfMessage).text(message_id_key).end()
 }
 
+/// Index: an SMS that wakes a device.
+pub(crate) fn wake_up(device: u64, id: SmsId) -> Key {
+    append(wake_ups_of(device), &bytes(id))
+}
+
+/// The prefix of the keys of the SMS that wake a device, the oldest first.
+pub(crate) fn wake_ups_of(device: u64) -> Key {
+    numbered(Table::WakeUpSms, device)
+}
+
 /// Index: the last SMS of a device with these parts.
 pub(crate) fn of_parts(parts: PartsKey) -> Key {
     let key = numbered(Table::SmsOfParts, parts.device_number);

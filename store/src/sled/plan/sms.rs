@@ -1,7 +1,7 @@
 //! Which rows does an SMS have? Its own, one for each id by which it is found, and those of the
 //! lists that its state puts it on.
 
-use engine::sms::{Sms, SmsState};
+use engine::sms::{Sms, SmsPurpose, SmsState};
 use sled::IVec;
 
 use super::{PlanStep, Steps};
@@ -44,6 +44,9 @@ impl Steps {
 /// The rows that list an SMS in this state.
 pub(in crate::sled) fn lists_of(sms: &Sms, state: SmsState) -> Vec<Key> {
     let mut lists = Vec::new();
+    if sms.submitted().map(|it| it.purpose) == Some(SmsPurpose::WakeUp) {
+        lists.push(key::sms::wake_up(sms.device_number, sms.id));
+    }
     if let Some(due_at) = state.due_at {
         lists.push(key::sms::due_at(due_at, sms.id));
         lists.push(key::sms::open(sms.device_number, sms.id));

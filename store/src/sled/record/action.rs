@@ -9,7 +9,7 @@ use engine::action::{
     Action, Addressee, CoapRequest, Content, InstanceWrite, Lwm2mRequest, NewInstance, Operation,
     PathData, Request, Status, UdpRequest,
 };
-use engine::ids::{ActionId, DeviceKey, Imsi, TraceId};
+use engine::ids::{ActionId, DeviceKey, Imsi, SmsId, TraceId};
 use engine::moment::Timestamp;
 use engine::{Attributes, Path, PathAndQuery, WriteMethod};
 use minicbor::bytes::{ByteArray, ByteVec};
@@ -18,6 +18,7 @@ use minicbor::{Decode, Encode};
 use super::customer::customer_id;
 use super::outcome::{OutcomeV1, outcome_record, read_outcome};
 use super::profile::{device_id, iccid, imsi};
+use super::sms::sms_id;
 use super::timeline::{TimelineEntryV1, read_timeline, timeline_records};
 use super::value::{path_record, read_path};
 use super::{Unreadable, check_version, code, damaged, read_record, write_behind};
@@ -59,6 +60,10 @@ struct ActionV1<'a> {
     timeline: Option<Vec<TimelineEntryV1>>,
     #[n(15)]
     not_before_ms: Option<i64>,
+    #[n(16)]
+    wake_up: Option<u8>,
+    #[n(17)]
+    woken_by: Option<u64>,
 }
 
 #[derive(Decode, Encode)]
@@ -161,6 +166,8 @@ pub(crate) fn write_action(action: &Action) -> Vec<u8> {
         expires_in_s: action.expires_in_s,
         timeline: timeline_records(&action.timeline),
         not_before_ms: action.not_before.map(Timestamp::as_ms),
+        wake_up: action.wake_up.map(code::of_wake_up),
+        woken_by: action.woken_by.map(SmsId::number),
     };
     write_behind(vec![VERSION, code::of_status(action.status)], &record)
 }
@@ -183,6 +190,8 @@ pub(crate) fn read_action(value: &[u8]) -> Result<Action, Unreadable> {
         expires_at: Timestamp::from_ms(record.expires_at_ms),
         expires_in_s: record.expires_in_s,
         not_before: record.not_before_ms.map(Timestamp::from_ms),
+        wake_up: record.wake_up.map(code::wake_up).transpose()?,
+        woken_by: record.woken_by.map(sms_id).transpose()?,
         addressee: Addressee {
             device: device_id(record.addressee.device)?,
             iccid: iccid(record.addressee.iccid)?,

@@ -1,7 +1,9 @@
 //! Which number encodes which choice? Numbers never change their meaning.
 
 use engine::action::timeline::WaitReason;
-use engine::action::{ContentEncoding, Method, Mode, Operation, PayloadType, Protocol, Status};
+use engine::action::{
+    ContentEncoding, Method, Mode, Operation, PayloadType, Protocol, Status, WakeUp,
+};
 use engine::admin_log::entry::{Category, Subject};
 use engine::delivery::destination::{BrokerCommands, DestinationState, JsonPayload, Replay};
 use engine::device::record::{Logged, ObservationState};
@@ -11,7 +13,8 @@ use engine::peer::Transport;
 use engine::profile::SecurityRequirement;
 use engine::schedule::SkipReason;
 use engine::setting::{SettingName, SettingState};
-use engine::sms::{AddressType, NetworkTask, SmsStatus};
+use engine::sms::address::AddressType;
+use engine::sms::{NetworkTask, SmsPurpose, SmsStatus};
 use engine::supervision::Unserved;
 use engine::{EnablerVersion, MqttVersion};
 
@@ -116,6 +119,8 @@ codes!(of_sms_status, sms_status, SmsStatus {
     Expired = 6,
     Canceled = 7,
 });
+codes!(of_sms_purpose, sms_purpose, SmsPurpose { Message = 1, WakeUp = 2 });
+codes!(of_wake_up, wake_up, WakeUp { Sms = 1 });
 codes!(of_job_state, job_state, JobState { Running = 1, Done = 2, Cancelled = 3 });
 codes!(of_unserved, unserved, Unserved { Unknown = 1, Busy = 2, Failed = 3 });
 codes!(of_setting, setting, SettingName { Lwm2mPassiveReporting = 1 });

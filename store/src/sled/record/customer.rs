@@ -12,6 +12,7 @@ use engine::setting::Setting;
 use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};
 
+use super::wake_up::{WakeUpMessageV1, read_wake_up, wake_up_record};
 use super::{Unreadable, code, damaged, read, write};
 
 const VERSION: u8 = 1;
@@ -30,6 +31,9 @@ struct CustomerV1<'a> {
     /// Absent if there are none.
     #[n(4)]
     networks: Option<Vec<NetworkV1>>,
+    /// Absent unless it set one.
+    #[b(5)]
+    wake_up: Option<WakeUpMessageV1<'a>>,
 }
 
 #[derive(Decode, Encode)]
@@ -106,6 +110,7 @@ pub(crate) fn write_customer(customer: &Customer) -> Vec<u8> {
         created_at_ms: customer.created_at.as_ms(),
         networks: (!customer.networks.is_empty())
             .then(|| customer.networks.iter().map(network_record).collect()),
+        wake_up: customer.wake_up.as_ref().map(wake_up_record),
     };
     write(VERSION, &record)
 }
@@ -124,6 +129,7 @@ pub(crate) fn read_customer(value: &[u8]) -> Result<Customer, Unreadable> {
             .into_iter()
             .map(read_network)
             .collect::<Result<_, _>>()?,
+        wake_up: record.wake_up.map(read_wake_up).transpose()?,
     })
 }
 

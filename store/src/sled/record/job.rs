@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use engine::action::NewAction;
 use engine::device::refusal::{ForbiddenAddress, SubmitRefusal};
+use engine::directory::sms::waking::WakeUpRefusal;
 use engine::ids::{ActionId, JobId, ScheduleId, TraceId};
 use engine::job::{Job, JobDevice, JobOutcome};
 use engine::moment::Timestamp;
@@ -55,6 +56,8 @@ pub(super) struct JobRequestV1<'a> {
     not_before_ms: Option<i64>,
     #[n(5)]
     trace: ByteArray<16>,
+    #[n(6)]
+    wake_up: Option<u8>,
 }
 
 #[derive(Decode, Encode)]
@@ -109,6 +112,16 @@ enum JobOutcomeV1 {
     RequestOpen(#[n(0)] ByteArray<16>),
     #[n(9)]
     WithoutDtls,
+    #[n(10)]
+    NoNumber,
+    #[n(11)]
+    NoWakeUpMessage,
+    #[n(12)]
+    #[cbor(array)]
+    WokenTooOften(#[n(0)] u32),
+    #[n(13)]
+    #[cbor(array)]
+    TooManyOpenSms(#[n(0)] u32),
 }
 
 /// Writes a job.
@@ -157,6 +170,7 @@ pub(super) fn job_request_record(request: &NewAction) -> JobRequestV1<'_> {
         expires_in_s: request.expires_in_s,
         not_before_ms: request.not_before.map(Timestamp::as_ms),
         trace: ByteArray::from(*request.trace.as_bytes()),
+        wake_up: request.wake_up.map(code::of_wake_up),
     }
 }
 
@@ -173,6 +187,7 @@ pub(super) fn new_action_of(record: JobRequestV1<'_>) -> Result<NewAction, Unrea
         attempts_permitted: record.attempts_permitted,
         expires_in_s: record.expires_in_s,
         not_before: record.not_before_ms.map(Timestamp::from_ms),
+        wake_up: record.wake_up.map(code::wake_up).transpose()?,
         trace: TraceId::from_bytes(record.trace.into()),
         idempotent_call: None,
     })
@@ -214,6 +229,12 @@ fn outcome_record(outcome: JobOutcome) -> JobOutcomeV1 {
             ForbiddenAddress::Unheard(ip) => JobOutcomeV1::AddressUnheard(ip),
             ForbiddenAddress::WithoutDtls => JobOutcomeV1::WithoutDtls,
         },
+        JobOutcome::Refused(SubmitRefusal::WakeUp(why)) => match why {
+            WakeUpRefusal::NoNumber => JobOutcomeV1::NoNumber,
+            WakeUpRefusal::NoMessage => JobOutcomeV1::NoWakeUpMessage,
+            WakeUpRefusal::TooOften { max } => JobOutcomeV1::WokenTooOften(max),
+            WakeUpRefusal::TooManyOpen { max } => JobOutcomeV1::TooManyOpenSms(max),
+        },
         JobOutcome::Refused(SubmitRefusal::QueueFull { mode, waiting, max }) => {
             let mode = code::of_mode(mode);
             JobOutcomeV1::QueueFull { mode, waiting, max }
@@ -244,6 +265,10 @@ fn read_outcome(record: JobOutcomeV1) -> Result<JobOutcome, Unreadable> {
         JobOutcomeV1::RequestOpen(action) => {
             return Ok(JobOutcome::RequestOpen(ActionId::from_bytes(action.into())));
         }
+        JobOutcomeV1::NoNumber => WakeUpRefusal::NoNumber.into(),
+        JobOutcomeV1::NoWakeUpMessage => WakeUpRefusal::NoMessage.into(),
+        JobOutcomeV1::WokenTooOften(max) => WakeUpRefusal::TooOften { max }.into(),
+        JobOutcomeV1::TooManyOpenSms(max) => WakeUpRefusal::TooManyOpen { max }.into(),
         JobOutcomeV1::NotRegistered => SubmitRefusal::NotRegistered,
         JobOutcomeV1::NoAddress => SubmitRefusal::NoAddress,
         JobOutcomeV1::AddressOwn(address) => {

@@ -11,6 +11,7 @@ use engine::tags::{Tag, TagText, Tags};
 use minicbor::{Decode, Encode};
 
 use super::customer::customer_id;
+use super::wake_up::{WakeUpMessageV1, read_wake_up, wake_up_record};
 use super::{Unreadable, code, damaged, read, write};
 
 const VERSION: u8 = 1;
@@ -47,6 +48,9 @@ struct ProfileV1<'a> {
     /// Absent unless the device is accepted over DTLS alone.
     #[n(12)]
     security: Option<u8>,
+    /// Absent unless the device has one of its own.
+    #[b(13)]
+    wake_up: Option<WakeUpMessageV1<'a>>,
 }
 
 #[derive(Decode, Encode)]
@@ -117,6 +121,7 @@ pub(crate) fn write_profile(profile: &Profile) -> Vec<u8> {
         security: Some(profile.security)
             .filter(|it| *it != SecurityRequirement::Any)
             .map(code::of_security),
+        wake_up: profile.wake_up.as_ref().map(wake_up_record),
     };
     write(VERSION, &record)
 }
@@ -146,6 +151,7 @@ pub(crate) fn read_profile(value: &[u8]) -> Result<Profile, Unreadable> {
             .map(code::security)
             .transpose()?
             .unwrap_or_default(),
+        wake_up: record.wake_up.map(read_wake_up).transpose()?,
     })
 }
 
@@ -272,6 +278,7 @@ mod tests {
         let tagged = device(&acme(), 1);
         let plain = Profile {
             tags: Tags::default(),
+            wake_up: None,
             ..tagged.clone()
         };
         for profile in [tagged, plain] {
@@ -287,6 +294,7 @@ mod tests {
         let plain = Profile {
             tags: Tags::default(),
             security: SecurityRequirement::Any,
+            wake_up: None,
             ..device(&acme(), 1)
         };
         assert_eq!(write_profile(&plain).get(1), Some(&ARRAY_OF_11));

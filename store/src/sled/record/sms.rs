@@ -3,7 +3,8 @@
 use engine::ids::{DeviceKey, Iccid, SmsId};
 use engine::moment::Timestamp;
 use engine::sms::{
-    JoinedSms, ReceivedPart, ReportedStatus, Sms, SmsStatus, SmsWay, SubmittedPart, SubmittedSms,
+    JoinedSms, ReceivedPart, ReportedStatus, Sms, SmsPurpose, SmsStatus, SmsWay, SubmittedPart,
+    SubmittedSms,
 };
 use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};
@@ -93,6 +94,9 @@ struct SubmittedV1<'a> {
     /// None in records that were written before links.
     #[b(10)]
     parts: Option<Vec<SubmittedPartV1<'a>>>,
+    /// Absent of a message of a customer.
+    #[n(11)]
+    purpose: Option<u8>,
 }
 
 #[derive(Decode, Encode)]
@@ -208,6 +212,10 @@ fn submitted_record(submitted: &SubmittedSms) -> SubmittedV1<'_> {
         reason: submitted.reason.as_deref(),
         parts: (!submitted.parts.is_empty())
             .then(|| submitted.parts.iter().map(submitted_part_record).collect()),
+        purpose: match submitted.purpose {
+            SmsPurpose::Message => None,
+            purpose @ SmsPurpose::WakeUp => Some(code::of_sms_purpose(purpose)),
+        },
     }
 }
 
@@ -251,6 +259,9 @@ fn read_submitted(record: SubmittedV1<'_>) -> Result<SubmittedSms, Unreadable> {
             .flatten()
             .map(read_submitted_part)
             .collect::<Result<_, _>>()?,
+        purpose: record
+            .purpose
+            .map_or(Ok(SmsPurpose::Message), code::sms_purpose)?,
     })
 }
 

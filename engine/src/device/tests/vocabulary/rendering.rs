@@ -41,13 +41,14 @@ impl Names {
             }
             Effect::Expect(Expect::IdempotencyKeyUnused { .. }) => "expect no record".to_owned(),
             Effect::Expect(Expect::Taken(UniqueName::Device(_))) => "expect device".to_owned(),
+            Effect::Expect(Expect::SmsIdFree(_)) => "expect an unused SMS id".to_owned(),
             Effect::Expect(
                 other @ (Expect::Free(_)
                 | Expect::Taken(_)
                 | Expect::Profile(_)
                 | Expect::JobRunning(_)
                 | Expect::Schedule(_)
-                | Expect::SmsIdFree(_)
+                | Expect::Customer(_)
                 | Expect::Sms(_)
                 | Expect::SmsOfParts { .. }
                 | Expect::Client(_)),
@@ -71,6 +72,10 @@ impl Names {
 
     fn change(&mut self, change: &Change) -> String {
         match change {
+            Change::PutSms { was: None, sms } => {
+                let submitted = sms.submitted().expect("a device sends none in a step");
+                format!("put SMS: {}", submitted.payload)
+            }
             Change::PutAction { was, action } => {
                 let name = self.action(&action.id.to_string());
                 let was = was
@@ -107,7 +112,7 @@ impl Names {
             | Change::PutSchedule(_)
             | Change::PutScheduleContents { .. }
             | Change::RemoveSchedule { .. }
-            | Change::PutSms { .. }
+            | Change::PutSms { was: Some(_), .. }
             | Change::AppendEntry(_) => panic!("not a device's to change: {change:?}"),
         }
     }

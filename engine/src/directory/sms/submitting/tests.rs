@@ -2,11 +2,13 @@
 
 use super::*;
 use crate::credentials::DeviceCredentials;
-use crate::directory::sms::{NewSms, SmsRules, cancel, submit, take};
+use crate::directory::sms::{NewSms, cancel, submit, take};
 use crate::ids::{CustomerId, DeviceId, Endpoint, Iccid, Msisdn};
+use crate::limits::SmsRules;
 use crate::moment::Timestamp;
 use crate::profile::SecurityRequirement;
-use crate::sms::AddressType;
+use crate::sms::SmsPurpose;
+use crate::sms::address::AddressType;
 use crate::tags::Tags;
 
 const NOON: Timestamp = Timestamp::from_ms(1_795_521_600_000);
@@ -145,10 +147,12 @@ fn submitted(ms: i64, text: &str) -> Sms {
         dcs: 0,
         udh: None,
         expires_at: None,
+        purpose: SmsPurpose::Message,
     };
     let rules = SmsRules {
         validity_ms: 60_000,
         open_max: 9,
+        wake_ups_max: 4,
     };
     submit(&mut at(ms), &tracker(), new, 0, rules)
         .unwrap()
@@ -190,5 +194,6 @@ fn tracker() -> Profile {
         security: SecurityRequirement::Any,
         created_at: Timestamp::default(),
         tags: Tags::default(),
+        wake_up: None,
     }
 }
