@@ -8,6 +8,7 @@ mod api;
 mod devices;
 mod endpoint;
 mod handout;
+mod network;
 mod output;
 mod role;
 mod setup;
@@ -25,6 +26,7 @@ use self::api::DemoCaller;
 use self::devices::{DemoDevices, DeviceSpec, ServerAddresses};
 use self::endpoint::WebhookEndpoint;
 use self::handout::Handout;
+use self::network::DemoNetwork;
 use self::output::{Colour, DemoOutput, LineSource};
 use self::setup::{DemoSetup, DemoSetupError};
 use self::walkthrough::{StepError, Walkthrough, create_devices};
@@ -112,7 +114,7 @@ async fn perform(
     };
     step("starting", async { open(setup, &base, servers, output) }).await?;
     let admission = admit(setup, service, &base, output);
-    let caller = step("creating a customer and an API client", admission).await?;
+    let (caller, network) = step("creating a customer and API clients", admission).await?;
     let chosen = choose(&caller, &setup.config.platform, endpoint, output);
     let webhook = step("creating the webhook", chosen).await?;
     let parts = devices::parts(servers);
@@ -121,7 +123,7 @@ async fn perform(
     let devices = step("starting the devices", switch_on(parts, servers)).await?;
 
     let mut walkthrough = Walkthrough::new(output, caller, devices, endpoint);
-    let queued = run_steps(&mut walkthrough).await?;
+    let queued = run_steps(&mut walkthrough, &network).await?;
 
     let handout = async |walkthrough: &mut Walkthrough<'_>| {
         let (output, caller, sensor) = walkthrough.for_handout();
@@ -150,7 +152,10 @@ async fn perform(
 }
 
 /// Runs the steps, chapter by chapter; returns the request that waited for the meter.
-async fn run_steps(walkthrough: &mut Walkthrough<'_>) -> Result<String, DemoError> {
+async fn run_steps(
+    walkthrough: &mut Walkthrough<'_>,
+    network: &DemoNetwork,
+) -> Result<String, DemoError> {
     step(
         "waiting for the devices to register",
         walkthrough.show_the_devices(),
@@ -189,6 +194,8 @@ async fn run_steps(walkthrough: &mut Walkthrough<'_>) -> Result<String, DemoErro
         walkthrough.see_the_sensor_post(),
     )
     .await?;
+    step("exchanging SMS", walkthrough.exchange_sms(network)).await?;
+    step("installing a plugin", walkthrough.install_a_plugin()).await?;
     Ok(queued)
 }
 
@@ -229,7 +236,7 @@ async fn admit(
     service: &Service,
     base: &str,
     output: &mut DemoOutput,
-) -> Result<DemoCaller, StepError> {
+) -> Result<(DemoCaller, DemoNetwork), StepError> {
     let token = operator_token(&setup.config, service)?;
     let operator = RestClient::new(base, ClientCredentials::Bearer(token))?;
     operator.ensure_customer(CUSTOMER, CUSTOMER_NAME).await?;
@@ -242,13 +249,16 @@ async fn admit(
         LineSource::Operator,
         format!("creates the API client {}", key.id),
     )?;
+    let (network, id) = DemoNetwork::admitted(base, operator).await?;
+    let of_network = format!("creates the API client {id} of the network");
+    output.print(LineSource::Operator, of_network)?;
     let caller = DemoCaller::with_key(base, key).await?;
     let lasts = format!(
         "gets an access token, valid for {} s",
         caller.token().lifetime_s
     );
     output.print(LineSource::Caller, lasts)?;
-    Ok(caller)
+    Ok((caller, network))
 }
 
 /// Configures passive reporting and the webhook; returns the id of the webhook.

@@ -23,6 +23,8 @@ pub const WEBHOOKS: &str = "/management-api/v1/integrate/clouds/webhooks";
 
 const CUSTOMERS: &str = "/operator-api/v1/customers";
 
+const NETWORK_CLIENTS: &str = "/operator-api/v1/network/clients";
+
 /// Longer than any response of a healthy service takes.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -45,11 +47,11 @@ pub enum ClientCredentials {
     None,
     /// An access token, or the operator's token.
     Bearer(String),
-    /// The id and secret of a customer's API client.
+    /// The id and secret of an API client.
     Key(ApiKey),
 }
 
-/// The id and secret of a customer's API client.
+/// The id and secret of an API client.
 #[derive(Clone)]
 pub struct ApiKey {
     /// The id.
@@ -149,6 +151,11 @@ impl RestClient {
         self.send(Method::POST, path, |call| call.json(body)).await
     }
 
+    /// PUT with a JSON body.
+    pub async fn put(&self, path: &str, body: &Value) -> Result<JsonAnswer, CallError> {
+        self.send(Method::PUT, path, |call| call.json(body)).await
+    }
+
     /// PATCH with a JSON body.
     pub async fn patch(&self, path: &str, body: &Value) -> Result<JsonAnswer, CallError> {
         self.send(Method::PATCH, path, |call| call.json(body)).await
@@ -175,7 +182,16 @@ impl RestClient {
     /// Creates an API client of a customer, as the operator.
     pub async fn create_key(&self, customer: &str, name: &str) -> Result<ApiKey, CallError> {
         let path = format!("{CUSTOMERS}/{customer}/clients");
-        let made = self.post(&path, &json!({ "name": name })).await?;
+        self.create_key_at(&path, name).await
+    }
+
+    /// Creates an API client of the network, as the operator.
+    pub async fn create_network_key(&self, name: &str) -> Result<ApiKey, CallError> {
+        self.create_key_at(NETWORK_CLIENTS, name).await
+    }
+
+    async fn create_key_at(&self, path: &str, name: &str) -> Result<ApiKey, CallError> {
+        let made = self.post(path, &json!({ "name": name })).await?;
         Ok(ApiKey {
             id: made.text("/clientId")?,
             secret: made.text("/clientSecret")?,

@@ -61,6 +61,13 @@ fn the_demo_shows_the_main_job_and_prints_commands_that_work() {
         "SCHEDULED: PUT /alarm 8 at leak-sensor, waits for the device",
         "leak-sensor     sent a UDP datagram, \"wet\"",
         "leak-sensor     sent {\"mm\":3} over CoAP, topic cellar/water",
+        "network         hands in an SMS of 882285100004711: parcel 4711 is on board",
+        "endpoint        received an SMS of Tracker, parcel 4711: parcel 4711 is on board",
+        "caller          sends the SMS ",
+        "network         takes the SMS ",
+        "endpoint        received a delivery report: the SMS ",
+        "caller          installs the plugin gateway",
+        "partner         received: TELEMETRY_DATA of street-lamp: /3303/0/5700 is ",
     ] {
         assert!(
             lines.any(|line| line.contains(words)),
@@ -156,6 +163,10 @@ fn run_commands(demo: &mut Program, printed: &[String]) {
     assert_eq!(devices["items"].as_array().unwrap().len(), 4);
     let requests = handout.perform("List all requests").expect(200);
     assert_eq!(requests["items"].as_array().unwrap().len(), 9);
+    let sms = handout.perform("List the SMS of the tracker, in both directions");
+    let sms = sms.expect(200);
+    assert_eq!(sms["items"][0]["status"]["status"], "DELIVERED");
+    assert_eq!(sms["items"][1]["payload"], "parcel 4711 is on board");
     handout.perform("List the administration log").expect(200);
     let webhook = handout.perform("Show the webhook and its backlog");
     assert_eq!(webhook.expect(200)["state"], "INTEGRATION_ACTIVE");

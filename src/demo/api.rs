@@ -14,6 +14,18 @@ pub(super) const WEBHOOKS: &str = "/management-api/v1/integrate/clouds/webhooks"
 /// The path of the administration log.
 pub(super) const LOG: &str = "/management-api/v1/administrationLogs";
 
+const SMS_FORWARDER: &str = "/management-api/v1/sms/forwarder";
+
+const PLUGINS: &str = "/management-api/v1/partners/plugins";
+
+/// The partner of the demo's plugin.
+const PARTNER: &str = "gateway";
+
+/// The path of the SMS of a SIM.
+pub(super) fn sms_of(iccid: &str) -> String {
+    format!("/management-api/v1/sims/{iccid}/sms")
+}
+
 /// The protocol of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum DemoProtocol {
@@ -123,6 +135,33 @@ impl DemoCaller {
         });
         let made = self.api.post(WEBHOOKS, &body).await?;
         made.text("/id")
+    }
+
+    /// Has SMS of devices and delivery reports forwarded to this URL.
+    pub(super) async fn forward_sms(&self, url: &str) -> Result<(), CallError> {
+        let forwarder = json!({ "url": url });
+        self.api.put(SMS_FORWARDER, &forwarder).await.map(drop)
+    }
+
+    /// Sends an SMS to the device with this SIM, and returns its id.
+    pub(super) async fn send_sms(&self, iccid: &str, text: &str) -> Result<u64, CallError> {
+        let sms = json!({ "source_address": "1234", "payload": text });
+        let sent = self.api.post(&sms_of(iccid), &sms).await?;
+        sent.number("/id")
+    }
+
+    /// Installs the plugin of the demo's partner. That of an earlier run is uninstalled: its server
+    /// no longer exists.
+    pub(super) async fn install_plugin(&self, domain: &str, key: &str) -> Result<(), CallError> {
+        for known in self.api.read(PLUGINS).await?.items()? {
+            if known.text("/partner")? == PARTNER {
+                let path = format!("{PLUGINS}/{}", known.text("/id")?);
+                self.api.delete(&path).await?;
+            }
+        }
+        let plugin = json!({ "serverDomain": domain, "webhookKey": key });
+        let path = format!("/management-api/v1/partners/{PARTNER}/plugins");
+        self.api.post(&path, &plugin).await.map(drop)
     }
 
     /// Gets a device from the inspector.

@@ -178,8 +178,8 @@ impl DemoDevices {
     }
 
     /// Raises the temperature in the lamp, and returns the new one.
-    pub(super) async fn warm_up(&self) -> Result<f64, DemoDeviceStopped> {
-        let warmer = warmth(1);
+    pub(super) async fn warm_up(&self, phase: u64) -> Result<f64, DemoDeviceStopped> {
+        let warmer = warmth(phase);
         let warm = move |device: &mut SimulatedDevice| {
             device.set(TEMPERATURE, Value::Float(warmer));
         };

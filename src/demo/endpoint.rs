@@ -1,14 +1,16 @@
-//! How does the demo receive events? As the webhook endpoint of the customer: it accepts each event
-//! with a valid signature and passes it on to be printed.
+//! How does the demo receive events? As the endpoint of the customer, which accepts each event with
+//! a valid signature and every SMS, and as the partner of its plugin. What they receive is passed
+//! on to be printed.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use actix_web::dev::ServerHandle;
+use actix_web::http::Method;
 use actix_web::http::header::HeaderMap;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use engine::delivery::signature::SigningSecret;
 use engine::ids::EventId;
 use engine::moment::Timestamp;
@@ -17,6 +19,12 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 
 /// The path to which events are posted.
 const PATH: &str = "/events";
+
+/// The path to which SMS of devices are posted, and where delivery reports are patched.
+const SMS_PATH: &str = "/sms/";
+
+/// The path of the partner, which has the key of the plugin.
+const PARTNER_PATH: &str = "/webhook/{key}";
 
 /// Events that may be received and not printed yet: more than the steps cause at once. Further ones
 /// are refused, and delivered again.
@@ -29,40 +37,60 @@ const SECRET_BYTES: usize = 32;
 pub(super) struct WebhookEndpoint {
     address: SocketAddr,
     secret: String,
+    webhook_key: String,
     server: ServerHandle,
     delivered: Receiver<DeliveredEvent>,
 }
 
-/// A received event with a valid signature.
+/// What was received.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DeliveredEvent {
-    /// The event id, the same at each attempt.
-    pub(super) id: String,
+    /// How it came.
+    pub(super) way: DeliveryWay,
     /// The body.
     pub(super) body: Value,
+}
+
+/// How an event is delivered.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum DeliveryWay {
+    /// By the webhook, with a valid signature.
+    Webhook,
+    /// By the SMS forwarder: a message of a device.
+    SmsMessage,
+    /// By the SMS forwarder: the final status of a message to a device.
+    SmsReport,
+    /// By the plugin, with its key.
+    Plugin,
 }
 
 /// The state of the request handler.
 struct EndpointState {
     secret: SigningSecret,
+    webhook_key: String,
     delivered: Sender<DeliveredEvent>,
 }
 
 impl WebhookEndpoint {
     /// Opens the endpoint on a free port.
     pub(super) fn open() -> io::Result<Self> {
-        let mut key = [0; SECRET_BYTES];
-        getrandom::fill(&mut key).map_err(io::Error::other)?;
-        let secret = format!("whsec_{}", STANDARD.encode(key));
+        let secret = format!("whsec_{}", STANDARD.encode(random_key()?));
+        let webhook_key = URL_SAFE_NO_PAD.encode(random_key()?);
         let (sender, delivered) = mpsc::channel(UNPRINTED_MAX);
         let parsed = SigningSecret::parse(&secret).map_err(io::Error::other)?;
         let door = web::Data::new(EndpointState {
             secret: parsed,
+            webhook_key: webhook_key.clone(),
             delivered: sender,
         });
         let app = move || {
             let events = web::resource(PATH).route(web::post().to(take));
-            App::new().app_data(door.clone()).service(events)
+            let sms = web::resource(SMS_PATH)
+                .route(web::post().to(take_sms))
+                .route(web::patch().to(take_sms));
+            let partner = web::resource(PARTNER_PATH).route(web::post().to(take_as_partner));
+            let app = App::new().app_data(door.clone());
+            app.service(events).service(sms).service(partner)
         };
         let server = HttpServer::new(app).workers(1).disable_signals();
         let server = server.bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -74,6 +102,7 @@ impl WebhookEndpoint {
         Ok(Self {
             address,
             secret,
+            webhook_key,
             server: handle,
             delivered,
         })
@@ -87,6 +116,21 @@ impl WebhookEndpoint {
     /// The secret for the webhook.
     pub(super) fn secret(&self) -> &str {
         &self.secret
+    }
+
+    /// The URL for the SMS forwarder.
+    pub(super) fn sms_url(&self) -> String {
+        format!("http://{}{SMS_PATH}", self.address)
+    }
+
+    /// The domain of the partner, for its plugin.
+    pub(super) fn partner_domain(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The key of the plugin.
+    pub(super) fn webhook_key(&self) -> &str {
+        &self.webhook_key
     }
 
     /// The next event that was received already, if there is one.
@@ -108,10 +152,44 @@ async fn take(
     let Some(delivered) = read(request.headers(), &body, &door.secret) else {
         return HttpResponse::Unauthorized().finish();
     };
+    pass_on(&door, delivered)
+}
+
+async fn take_sms(
+    request: HttpRequest,
+    web::Json(body): web::Json<Value>,
+    door: web::Data<EndpointState>,
+) -> HttpResponse {
+    let way = match *request.method() {
+        Method::PATCH => DeliveryWay::SmsReport,
+        _ => DeliveryWay::SmsMessage,
+    };
+    pass_on(&door, DeliveredEvent { way, body })
+}
+
+async fn take_as_partner(
+    key: web::Path<String>,
+    web::Json(body): web::Json<Value>,
+    door: web::Data<EndpointState>,
+) -> HttpResponse {
+    if *key != door.webhook_key {
+        return HttpResponse::Unauthorized().finish();
+    }
+    let way = DeliveryWay::Plugin;
+    pass_on(&door, DeliveredEvent { way, body })
+}
+
+fn pass_on(door: &EndpointState, delivered: DeliveredEvent) -> HttpResponse {
     match door.delivered.try_send(delivered) {
         Ok(()) => HttpResponse::NoContent().finish(),
         Err(_) => HttpResponse::ServiceUnavailable().finish(),
     }
+}
+
+fn random_key() -> io::Result<[u8; SECRET_BYTES]> {
+    let mut key = [0; SECRET_BYTES];
+    getrandom::fill(&mut key).map_err(io::Error::other)?;
+    Ok(key)
 }
 
 /// The event, if its signature is valid.
@@ -125,7 +203,7 @@ fn read(headers: &HeaderMap, body: &[u8], secret: &SigningSecret) -> Option<Deli
         return None;
     }
     Some(DeliveredEvent {
-        id: id.to_string(),
+        way: DeliveryWay::Webhook,
         body: serde_json::from_slice(body).ok()?,
     })
 }
@@ -152,7 +230,7 @@ mod tests {
             headers.collect()
         };
         let taken = read(&signed(&secret), BODY, &secret).unwrap();
-        assert_eq!(taken.id, id.to_string());
+        assert_eq!(taken.way, DeliveryWay::Webhook);
         assert_eq!(taken.body["type"], "TELEMETRY_DATA");
         assert_eq!(read(&signed(&other), BODY, &secret), None);
         assert_eq!(read(&signed(&secret), b"{}", &secret), None);

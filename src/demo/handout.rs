@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::api::{DemoCaller, DemoProtocol, LOG, WEBHOOKS};
+use super::api::{DemoCaller, DemoProtocol, LOG, WEBHOOKS, sms_of};
 use super::devices::ServerAddresses;
 use super::output::DemoOutput;
 use super::role::{ALARM, BRIGHTNESS, DeviceRole, VOLUME};
@@ -130,6 +130,10 @@ impl Handout<'_> {
                 self.read(&format!("{REQUESTS}/{}", self.request)),
             ),
             ("List all requests", self.read(REQUESTS)),
+            (
+                "List the SMS of the tracker, in both directions",
+                self.read(&sms_of(DeviceRole::Tracker.id())),
+            ),
             ("List the administration log", self.read(LOG)),
             (
                 "Show the webhook and its backlog",

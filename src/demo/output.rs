@@ -33,8 +33,12 @@ pub(super) enum LineSource<'a> {
     Device(&'a str),
     /// The customer's webhook endpoint.
     Endpoint,
+    /// The mobile network.
+    Network,
     /// The operator of the service.
     Operator,
+    /// The partner that a plugin forwards events to.
+    Partner,
     /// The service, as its API returns it.
     Service,
 }
@@ -99,7 +103,9 @@ impl LineSource<'_> {
             Self::Caller => "caller",
             Self::Device(id) => id,
             Self::Endpoint => "endpoint",
+            Self::Network => "network",
             Self::Operator => "operator",
+            Self::Partner => "partner",
             Self::Service => "service",
         }
     }
@@ -109,7 +115,9 @@ impl LineSource<'_> {
             Self::Caller => "33",
             Self::Device(_) => "36",
             Self::Endpoint => "34",
+            Self::Network => "31",
             Self::Operator => "35",
+            Self::Partner => "34",
             Self::Service => "32",
         }
     }

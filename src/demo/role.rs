@@ -80,6 +80,14 @@ impl DeviceRole {
         }
     }
 
+    /// The telephone number of its SIM, where it takes part in SMS.
+    pub(super) fn msisdn(self) -> Option<&'static str> {
+        match self {
+            Self::Tracker => Some("882285100004711"),
+            Self::Lamp | Self::Meter | Self::Sensor => None,
+        }
+    }
+
     /// Its display name.
     pub(super) fn name(self) -> &'static str {
         match self {

@@ -2,6 +2,7 @@
 //! the devices report meanwhile.
 
 mod living;
+mod messaging;
 pub(super) mod plain;
 mod sending;
 mod words;
@@ -151,7 +152,7 @@ impl<'a> Walkthrough<'a> {
             .await?;
         let request = self.follow(&id, |request| !request.is_pending()).await?;
         expect("SUCCEEDED", &request)?;
-        let warmer = json!(self.devices.warm_up().await?);
+        let warmer = json!(self.devices.warm_up(1).await?);
         let deadline = Deadline::of("the lamp's new temperature is known");
         let id = DeviceRole::Lamp.id();
         while self.caller.known_value(id, &path).await?.as_ref() != Some(&warmer) {
@@ -331,6 +332,9 @@ pub(super) async fn create_devices(
         let mut device = json!({ "deviceId": id, "name": name });
         if let Some(ip) = ip {
             device["ip"] = json!(ip);
+        }
+        if let Some(msisdn) = role.msisdn() {
+            device["msisdn"] = json!(msisdn);
         }
         caller.ensure_device(&device).await?;
         let place = ip.map(|ip| format!(", ip {ip}")).unwrap_or_default();

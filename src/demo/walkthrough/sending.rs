@@ -1,9 +1,9 @@
 //! How do values that a device sends reach the endpoint of the customer?
 
-use super::super::endpoint::DeliveredEvent;
+use super::super::endpoint::{DeliveredEvent, DeliveryWay};
 use super::super::output::LineSource;
 use super::super::role::DeviceRole;
-use super::words::event;
+use super::words::{event, sms_message, sms_report};
 use super::{Deadline, StepError, Walkthrough};
 
 impl Walkthrough<'_> {
@@ -61,8 +61,17 @@ impl Walkthrough<'_> {
     }
 
     fn print_delivery(&mut self, delivered: &DeliveredEvent) -> Result<(), StepError> {
-        let text = format!("received, signature valid: {}", event(&delivered.body));
-        Ok(self.output.print(LineSource::Endpoint, text)?)
+        let body = &delivered.body;
+        let (who, text) = match delivered.way {
+            DeliveryWay::Webhook => {
+                let text = format!("received, signature valid: {}", event(body));
+                (LineSource::Endpoint, text)
+            }
+            DeliveryWay::SmsMessage => (LineSource::Endpoint, sms_message(body)),
+            DeliveryWay::SmsReport => (LineSource::Endpoint, sms_report(body)),
+            DeliveryWay::Plugin => (LineSource::Partner, format!("received: {}", event(body))),
+        };
+        Ok(self.output.print(who, text)?)
     }
 }
 

@@ -70,6 +70,27 @@ pub(super) fn event(body: &Value) -> String {
         .collect()
 }
 
+/// An SMS of a device, as posted to the customer's endpoint.
+pub(super) fn sms_message(body: &Value) -> String {
+    let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str);
+    let (name, payload) = (text("/endpoint/name"), text("/payload"));
+    format!(
+        "received an SMS of {}: {}",
+        name.unwrap_or("a device without a name"),
+        payload.unwrap_or_default()
+    )
+}
+
+/// A delivery report, as patched at the customer's endpoint.
+pub(super) fn sms_report(body: &Value) -> String {
+    let status = body.pointer("/status/status").and_then(Value::as_str);
+    let status = status.unwrap_or("without a status");
+    format!(
+        "received a delivery report: the SMS {} is {status}",
+        body["id"]
+    )
+}
+
 /// The content of a telemetry event: data over plain CoAP or UDP, or LwM2M values.
 fn telemetry(body: &Value) -> String {
     let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str);
@@ -165,6 +186,20 @@ mod tests {
         ] {
             assert_eq!(event(&body), expected);
         }
+    }
+
+    #[test]
+    fn sms_are_printed_with_their_device_and_their_status() {
+        let message = json!({ "payload": "on board", "endpoint": { "name": "Tracker" } });
+        assert_eq!(
+            sms_message(&message),
+            "received an SMS of Tracker: on board"
+        );
+        let report = json!({ "id": 7, "status": { "id": 4, "status": "DELIVERED" } });
+        assert_eq!(
+            sms_report(&report),
+            "received a delivery report: the SMS 7 is DELIVERED"
+        );
     }
 
     #[test]
