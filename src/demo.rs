@@ -25,7 +25,7 @@ use tokio::task::{JoinHandle, yield_now};
 use self::api::DemoCaller;
 use self::devices::{DemoDevices, DeviceSpec, ServerAddresses};
 use self::endpoint::WebhookEndpoint;
-use self::handout::Handout;
+use self::handout::{ConsoleAccess, Handout};
 use self::network::DemoNetwork;
 use self::output::{Colour, DemoOutput, LineSource};
 use self::setup::{DemoSetup, DemoSetupError};
@@ -128,11 +128,11 @@ async fn perform(
     let handout = async |walkthrough: &mut Walkthrough<'_>| {
         let (output, caller, sensor) = walkthrough.for_handout();
         let console = match is_built() {
-            true => Some(format!(
-                "{base}/console#code={}",
-                caller.sign_in_code().await?
-            )),
-            false => None,
+            true => {
+                let code = caller.sign_in_code().await;
+                code.map_or(ConsoleAccess::Refused, ConsoleAccess::Code)
+            }
+            false => ConsoleAccess::NotBuilt,
         };
         let handout = Handout {
             base: &base,
@@ -140,7 +140,7 @@ async fn perform(
             sensor,
             operator_token: service.operator_token_path.as_deref(),
             temporary: setup.temporary(),
-            console: console.as_deref(),
+            console,
             caller,
             request: &queued,
             webhook: &webhook,

@@ -8,7 +8,7 @@ mod vocabulary;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use vocabulary::http::{Request, Response};
@@ -77,6 +77,7 @@ fn the_demo_shows_the_main_job_and_prints_commands_that_work() {
     let is_plain = !printed.concat().contains('\x1b');
     assert!(is_plain, "colours without a terminal");
 
+    sign_in_by_link(&printed);
     run_commands(&mut demo, &printed);
 
     demo.terminate();
@@ -133,6 +134,23 @@ fn a_chosen_store_stays_and_can_be_shown_again() {
         assert_eq!(left_in(temporary.path()), 0);
         assert!(left_in(data.path()) > 0);
     }
+}
+
+/// Follows the link to the console as its page does; a build without Node prints none.
+fn sign_in_by_link(printed: &[String]) {
+    let parts = |line: &str| {
+        let (base, code) = line.trim().split_once("/console#code=")?;
+        Some((base.strip_prefix("http://")?.to_owned(), code.to_owned()))
+    };
+    let Some((address, code)) = printed.iter().find_map(|line| parts(line)) else {
+        let words = "not part of this build";
+        assert!(printed.iter().any(|line| line.contains(words)), "no link");
+        return;
+    };
+    let request = Request::to_host(&address, "POST", "/console/session");
+    let request = request.json(&json!({ "code": code }));
+    let answer = request.send(address.parse().unwrap());
+    assert_eq!(answer.expect(200)["customerId"], "demo");
 }
 
 /// Runs what the demo prints for a shell, and waits until the demo shows the result.

@@ -27,14 +27,24 @@ pub(super) struct Handout<'a> {
     pub(super) operator_token: Option<&'a Path>,
     /// The directory that is removed at the end.
     pub(super) temporary: Option<&'a Path>,
-    /// The link that signs in to the console, if this build has it.
-    pub(super) console: Option<&'a str>,
+    /// How a person gets into the console.
+    pub(super) console: ConsoleAccess,
     /// The program whose token is printed.
     pub(super) caller: &'a DemoCaller,
     /// A request that was created.
     pub(super) request: &'a str,
     /// The webhook that was created.
     pub(super) webhook: &'a str,
+}
+
+/// How a person gets into the console.
+pub(super) enum ConsoleAccess {
+    /// By a link with this code.
+    Code(String),
+    /// Not over a connection like that of the demo.
+    Refused,
+    /// This build has no console.
+    NotBuilt,
 }
 
 impl Handout<'_> {
@@ -60,18 +70,24 @@ impl Handout<'_> {
     }
 
     fn console_lines(&self) -> Vec<String> {
-        let Some(link) = self.console else {
-            return vec![format!(
-                "  not part of this build: {}/console says why",
-                self.base
-            )];
+        let base = self.base;
+        let place = match &self.console {
+            ConsoleAccess::Code(code) => format!("  {base}/console#code={code}"),
+            ConsoleAccess::Refused => format!("  {base}/console, over https or on its machine"),
+            ConsoleAccess::NotBuilt => {
+                return vec![format!("  not part of this build: {base}/console says why")];
+            }
         };
         let key = self.caller.key();
-        vec![
-            format!("  {link}"),
-            "  The link signs in once, in the next 10 minutes. Later, sign in with".to_owned(),
-            format!("  client id {} and secret {}", key.id, key.secret),
-        ]
+        let once = "  The link signs in once, within 10 minutes.".to_owned();
+        let credentials = format!(
+            "  Sign in with client id {} and secret {}",
+            key.id, key.secret
+        );
+        match &self.console {
+            ConsoleAccess::Code(_) => vec![place, once, credentials],
+            ConsoleAccess::Refused | ConsoleAccess::NotBuilt => vec![place, credentials],
+        }
     }
 
     fn places(&self) -> Vec<(&'static str, String)> {
