@@ -131,8 +131,7 @@ pub(in crate::api) fn security() -> Schema {
 }
 
 /// What the property says.
-pub(in crate::api) const SECURITY: &str =
-    "`DTLS`: the device is accepted over DTLS alone, and no request leaves without it. `ANY`: with \
+pub(in crate::api) const SECURITY: &str = "`DTLS`: the device is accepted over DTLS alone, and no request leaves without it. `ANY`: with \
      and without DTLS.";
 
 fn association() -> Schema {
