@@ -36,6 +36,7 @@ use engine::limits::INPUTS_MAX;
 use engine::moment::Timestamp;
 use engine::peer::{Peer, Transport};
 use engine::profile::Profile;
+use engine::sealing::SecretOwner;
 use engine::strangers::{Stranger, StrangerReport};
 use engine::supervision::{ActorFailure, Generation, Verdict};
 use store::{Pressure, ReadAnswer, RestoredPage, Unavailable};
@@ -255,8 +256,9 @@ impl Registry {
 
     fn open_keys(&self, profile: Profile, identity: &ClaimedIdentity) -> KnownCredentials {
         let key = profile.key();
+        let context = SecretOwner::Device(key).context();
         let open = |psk: &Psk| {
-            let opened = self.context.master_key.open(&psk.key, key.as_bytes());
+            let opened = self.context.master_key.open(&psk.key, &context);
             opened.inspect_err(|error| warn!(device = %key, %error, "a pre-shared key is unusable"))
         };
         let psks = identity.psks_of(&profile).into_iter();

@@ -19,7 +19,7 @@ use tokio::runtime::Builder;
 
 use crate::load;
 use crate::program::Program;
-use crate::service::{CACHE_MIB, OPERATOR, PROGRAM, Service};
+use crate::service::{CACHE_MIB, PROGRAM, Service};
 
 /// Where `cargo xtask bench peers` puts Leshan's server.
 const LESHAN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/interop/leshan-server");

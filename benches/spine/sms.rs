@@ -8,10 +8,12 @@
 use std::time::Duration;
 
 use engine::change::{Batch, Change};
-use engine::directory::sms::{NewSms, SmsRules, submit};
+use engine::directory::sms::{NewSms, submit};
 use engine::ids::Msisdn;
+use engine::limits::SmsRules;
 use engine::profile::Profile;
-use engine::sms::AddressType;
+use engine::sms::SmsPurpose;
+use engine::sms::address::AddressType;
 use harness::load::figures::Figures;
 
 use crate::centre::{Centre, Session, TEXT};
@@ -137,10 +139,12 @@ fn waiting(shelf: &TempStore, number: u32) -> Batch {
         dcs: 0,
         udh: None,
         expires_at: None,
+        purpose: SmsPurpose::Message,
     };
     let rules = SmsRules {
         validity_ms: 86_400_000,
         open_max: u32::MAX,
+        wake_ups_max: 0,
     };
     let step = u16::try_from(number % 4_096).expect("it is less than 4,096");
     let mut m = shelf.clock.moment().at_step(step);

@@ -825,10 +825,10 @@ impl ClaimedIdentity {
 
 impl OpenPsk {
     /// A key that was opened.
-    pub fn new(psk: &Psk, bytes: Vec<u8>) -> Self {
+    pub fn new(psk: &Psk, bytes: Zeroizing<Vec<u8>>) -> Self {
         Self {
             psk: psk.clone(),
-            bytes: Zeroizing::new(bytes),
+            bytes,
         }
     }
 

@@ -176,7 +176,7 @@ pub fn classify(number: u64, peer: Peer, bytes: &[u8]) -> Classified {
             Classified::Ignored(DropReason::Unanswerable)
         }
         Transport::Coap | Transport::Coaps => {
-            read_message((number, peer), bytes).map_or_else(|refused| refused, classify_message)
+            read_message((number, peer), bytes).map_or_else(|refused| *refused, classify_message)
         }
     }
 }
@@ -186,30 +186,31 @@ pub fn classify(number: u64, peer: Peer, bytes: &[u8]) -> Classified {
 pub fn classify_secured(origin: (u64, Peer), device: DeviceKey, bytes: &[u8]) -> Classified {
     match read_message(origin, bytes) {
         Ok(datagram) => Classified::ToDevice(device, Inbound::Message(datagram)),
-        Err(refused) => refused,
+        Err(refused) => *refused,
     }
 }
 
 /// Reads a message that can be handled; any other is answered here.
-fn read_message((number, peer): (u64, Peer), bytes: &[u8]) -> Result<Datagram, Classified> {
+fn read_message((number, peer): (u64, Peer), bytes: &[u8]) -> Result<Datagram, Box<Classified>> {
     let message = match Message::decode(bytes) {
         Ok(message) => message,
         Err(malformed) => {
             let reason = DropReason::Malformed(malformed.reason);
-            return Err(answered(malformed.reset.map(Message::reset), reason));
+            let refused = answered(malformed.reset.map(Message::reset), reason);
+            return Err(Box::new(refused));
         }
     };
     // RFC 7252 section 5.10.2: a server that is not a proxy answers 5.05.
     if message.code.is_request() && is_proxied(&message) {
         let answer = refuse(&message, Code::PROXYING_NOT_SUPPORTED, diagnostic::NO_PROXY);
-        return Err(answered(answer, DropReason::Proxied));
+        return Err(Box::new(answered(answer, DropReason::Proxied)));
     }
     if message.code.is_request()
         && let Some(number) = message.unknown_critical_option(&KNOWN_CRITICAL)
     {
         let text = format!("unknown option {number}");
         let answer = refuse(&message, Code::BAD_OPTION, &text);
-        return Err(answered(answer, DropReason::UnknownOption));
+        return Err(Box::new(answered(answer, DropReason::UnknownOption)));
     }
     Ok(Datagram {
         number,

@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 
 use engine::change::{Batch, Change};
+use engine::credentials::DeviceCredentials;
 use engine::directory::sms::waking::{SleepingDevice, WakeUpFacts, WakeUpSms, wake};
 use engine::directory::sms::{lapse, report, take};
 use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid, Msisdn, SmsId};
 use engine::limits::{SmsRules, WAKE_UPS_MS};
 use engine::moment::{Moment, Timestamp};
-use engine::profile::Profile;
+use engine::profile::{Profile, SecurityRequirement};
 use engine::sms::address::AddressType;
 use engine::sms::{ReportedStatus, Sms, SmsStatus};
 use engine::tags::Tags;
@@ -204,7 +205,8 @@ fn tracker() -> Profile {
         ip: None,
         endpoint: Endpoint::parse("tracker").unwrap(),
         name: None,
-        psk: None,
+        credentials: DeviceCredentials::default(),
+        security: SecurityRequirement::Any,
         created_at: Timestamp::from_ms(0),
         tags: Tags::default(),
         wake_up: None,

@@ -58,7 +58,7 @@ pub struct TestBed<'a> {
 /// A property that must hold.
 type Law = fn(&TestBed<'_>);
 
-const LAWS: [(&str, Law); 88] = [
+const LAWS: [(&str, Law); 89] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,

@@ -442,7 +442,7 @@ impl Fixture {
             psks: identity
                 .psks_of(profile)
                 .into_iter()
-                .map(|psk| OpenPsk::new(psk, psk.key.as_bytes().to_vec()))
+                .map(|psk| OpenPsk::new(psk, psk.key.as_bytes().to_vec().into()))
                 .collect(),
         });
         self.call(at, |it, m, out| {

@@ -67,7 +67,8 @@ pub(super) fn new_wake_up(mut fields: Fields) -> Result<WakeUpMessage, ApiError>
             Some(WakeUpContent::RegistrationUpdateTrigger)
         }
         None => {
-            fields.skip_others();
+            // What it means depends on the type.
+            fields.optional(PAYLOAD, |_| Ok::<_, FieldFault>(()));
             None
         }
     };

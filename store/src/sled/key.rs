@@ -124,7 +124,7 @@ pub(crate) enum Table {
 
 impl Table {
     /// Every table.
-    const ALL: [Self; 73] = [
+    const ALL: [Self; 74] = [
         Self::Format,
         Self::Epoch,
         Self::Counter,

@@ -281,6 +281,7 @@ mod tests {
             headers: [header].into(),
             secret: Some(empty()),
             json: JsonPayload::AsText,
+            batching: None,
         });
         seal(webhook, key)
     }

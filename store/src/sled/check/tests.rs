@@ -42,7 +42,7 @@ enum Damage {
 use Damage::{Overwritten, Removed};
 
 /// What happens to the first row of a table, and what is found.
-const DAMAGED: [(Table, Damage, &str, Problem); 60] = [
+const DAMAGED: [(Table, Damage, &str, Problem); 61] = [
     (Table::Format, Overwritten, "", Problem::Unreadable),
     (
         Table::Customer,

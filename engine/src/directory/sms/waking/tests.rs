@@ -1,8 +1,10 @@
 //! Which SMS wakes a device, and when is it refused?
 
 use super::*;
+use crate::credentials::DeviceCredentials;
 use crate::ids::{CustomerId, DeviceId, Endpoint, Iccid, Msisdn};
 use crate::limits::Limits;
+use crate::profile::SecurityRequirement;
 use crate::sms::address::AddressType;
 use crate::sms::{SmsWay, SubmittedSms};
 use crate::tags::Tags;
@@ -224,7 +226,8 @@ fn tracker(wake_up: Option<WakeUpMessage>) -> Profile {
         ip: None,
         endpoint: Endpoint::parse("tracker").unwrap(),
         name: None,
-        psk: None,
+        credentials: DeviceCredentials::default(),
+        security: SecurityRequirement::Any,
         created_at: NOON,
         tags: Tags::default(),
         wake_up,
