@@ -81,6 +81,7 @@ const events: Record<Schemas["TimelineEvent"]["event"], string> = {
   ANSWERED: "Answered",
   REJECTED: "Rejected with a Reset",
   GAVE_UP: "No response",
+  WAKE_UP_SMS: "SMS to wake the device",
 };
 
 function Timeline(props: { of: readonly Schemas["TimelineEvent"][] }) {
@@ -97,6 +98,7 @@ function Timeline(props: { of: readonly Schemas["TimelineEvent"][] }) {
             {entry.code !== undefined && `: ${codeText(entry.code) ?? ""}`}
             {entry.diagnostic !== undefined && ` ${entry.diagnostic}`}
             {entry.for !== undefined && `: waits for ${reasonOf(entry.for)}`}
+            {entry.status !== undefined && `: ${entry.status}`}
           </span>
         </li>
       ))}

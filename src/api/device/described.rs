@@ -131,8 +131,10 @@ pub(in crate::api) fn security() -> Schema {
 }
 
 /// What the property says.
-pub(in crate::api) const SECURITY: &str = "`DTLS`: the device is accepted over DTLS alone, and no request leaves without it. `ANY`: with \
-     and without DTLS.";
+pub(in crate::api) const SECURITY: &str = concat!(
+    "`DTLS`: the device is accepted over DTLS alone, and no request leaves without it. `ANY`: ",
+    "with and without DTLS."
+);
 
 fn association() -> Schema {
     let kinds = Schema::one_of_words(vec!["PSK", "RPK"]);

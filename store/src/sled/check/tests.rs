@@ -616,7 +616,7 @@ fn filled(home: &Path) -> SledStore {
             of_device(&device, second + 2, &again),
             to_device(&device, second + 3, SmsStatus::Pending),
             with_message_ids(&taken, &["f3a1"]),
-            waking(&device, second + 4, SmsStatus::Delivered),
+            waking(&device, second + 5, SmsStatus::Delivered),
         ];
         commit(&store, batch(all.iter().map(added).collect()));
     }
