@@ -447,12 +447,15 @@ impl Fields {
     }
 }
 
+/// Up to here each integer is a number of its own in JSON readers that have floats alone.
+const FLOAT_EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
 /// The integer; otherwise whether it has a fraction. JSON does not tell 5 from 5.0.
 fn whole(number: &Number) -> Result<i64, bool> {
     match (number.as_i64(), number.as_f64()) {
         (Some(whole), _) => Ok(whole),
         (None, Some(float)) if float.fract() != 0.0 => Err(true),
-        (None, Some(float)) if float.abs() <= f64::from(u32::MAX) => Ok(float as i64),
+        (None, Some(float)) if float.abs() <= FLOAT_EXACT_MAX => Ok(float as i64),
         (None, _) => Err(false),
     }
 }

@@ -45,7 +45,8 @@ pub(super) async fn give(
     let psk = fields.finish(psk)?;
     let device = DeviceKey::of(&caller.customer, &device);
     let keys = api.clone();
-    change_keys(api, device, move |was| Ok(psk.given_to(was, &keys))).await
+    change_keys(api, device, move |was| Ok(psk.given_to(was, &keys))).await?;
+    Ok(HttpResponse::NoContent().finish())
 }
 
 /// POST: generates a key for a device.
@@ -91,16 +92,30 @@ pub(super) async fn remove(
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
     let device = DeviceKey::of(&caller.customer, &device);
-    change_keys(api, device, without_psk).await
+    end_keys(api, device, without_psk).await
 }
 
-/// Changes the keys of a device, and then has its arbiter learn of it: 204. The change completes
-/// even if the caller disconnects.
-pub(super) async fn change_keys(
+/// Removes keys of a device, and then ends its sessions, which may be made with them: 204.
+pub(super) async fn end_keys(
     api: web::Data<Api>,
     device: DeviceKey,
     change: impl Fn(&Profile) -> Result<Profile, DirectoryRefusal> + 'static,
 ) -> Result<HttpResponse, ApiError> {
+    to_its_end(async move {
+        change_keys(api.clone(), device, change).await?;
+        api.devices.end_sessions(device).await?;
+        Ok(HttpResponse::NoContent().finish())
+    })
+    .await
+}
+
+/// Changes the keys of a device, and then has its arbiter learn of it. The change completes even if
+/// the caller disconnects.
+pub(super) async fn change_keys(
+    api: web::Data<Api>,
+    device: DeviceKey,
+    change: impl Fn(&Profile) -> Result<Profile, DirectoryRefusal> + 'static,
+) -> Result<(), ApiError> {
     to_its_end(async move {
         settle(&*api.commits, async || {
             let was = found(api.store.profile(device).await?)?;
@@ -108,8 +123,7 @@ pub(super) async fn change_keys(
             amended(&api, was, is).await
         })
         .await?;
-        api.devices.take_identity(device).await?;
-        Ok(HttpResponse::NoContent().finish())
+        Ok(api.devices.take_identity(device).await?)
     })
     .await
 }

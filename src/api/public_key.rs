@@ -13,7 +13,7 @@ use super::Api;
 use super::access::AuthenticatedCaller;
 use super::body::Json;
 use super::error::ApiError;
-use super::psk::change_keys;
+use super::psk::{change_keys, end_keys};
 use super::segment::PathSegment;
 
 /// What a public key in PEM begins and ends with (RFC 7468 section 13).
@@ -30,7 +30,8 @@ pub(super) async fn put(
     let key = fields.finish(key)?;
     let device = DeviceKey::of(&caller.customer, &device);
     let now = api.clock.now();
-    change_keys(api, device, move |was| Ok(with_public_key(was, key, now))).await
+    change_keys(api, device, move |was| Ok(with_public_key(was, key, now))).await?;
+    Ok(HttpResponse::NoContent().finish())
 }
 
 /// DELETE: removes the public key of a device, and the one before it.
@@ -40,7 +41,7 @@ pub(super) async fn remove(
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
     let device = DeviceKey::of(&caller.customer, &device);
-    change_keys(api, device, without_public_key).await
+    end_keys(api, device, without_public_key).await
 }
 
 /// A SubjectPublicKeyInfo, in PEM or in base64 alone.

@@ -9,7 +9,7 @@ use protocol::coap::message::Message;
 use serde_json::{Value, json};
 
 use crate::test_service::{PATIENT, start};
-use crate::vocabulary::caller::{Caller, text};
+use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::http::Request;
 use crate::vocabulary::lwm2m::{outcome, read};
 use crate::vocabulary::plain::{ReportedData, answer, data, datagram};
@@ -200,6 +200,19 @@ fn a_new_key_ends_the_previous_one_at_its_first_use() {
     until("the end of the previous key", || {
         earlier.connect(ID, KEY).is_err().then_some(())
     });
+}
+
+#[test]
+fn a_removed_key_ends_the_session_that_was_made_with_it() {
+    let (service, caller) = start(&[]);
+    caller.create_secured_device(ID, KEY);
+    let mut device = SecuredDevice::connected(HERE, &service, ID, KEY);
+    device.register(&register(ID, 1));
+    let path = format!("{API}/devices/{ID}/psk");
+    assert_eq!(caller.request("DELETE", &path).status, 204);
+    assert_eq!(caller.inspect(ID)["association"], Value::Null);
+    assert!(device.resume(ID, KEY).is_err());
+    assert!(device.connect(ID, KEY).is_err());
 }
 
 /// A Send with a temperature.

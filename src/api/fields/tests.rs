@@ -72,6 +72,15 @@ fn a_number_is_an_integer_and_in_a_body_not_a_string() {
 }
 
 #[test]
+fn an_integer_may_be_written_as_a_float_as_far_as_floats_are_exact() {
+    let whole = |number| whole(&Number::from_f64(number).unwrap());
+    assert_eq!(whole(9_999_999_999_999.0), Ok(9_999_999_999_999));
+    assert_eq!(whole(-9_007_199_254_740_991.0), Ok(-9_007_199_254_740_991));
+    assert_eq!(whole(9_007_199_254_740_994.0), Err(false));
+    assert_eq!(whole(0.5), Err(true));
+}
+
+#[test]
 fn a_list_with_anything_but_strings_has_the_wrong_type() {
     for value in [json!("a"), json!(["a", 1]), json!({})] {
         let mut fields = body(json!({ "scopes": value }));
