@@ -5,6 +5,8 @@ import { signIn, story, wish } from "./browser.mjs";
 
 await story(async (page) => {
   await signIn(page);
+  const views = page.getByRole("navigation", { name: "Views", exact: true });
+  await views.getByRole("link", { name: "Devices" }).click();
   await page.getByLabel("Search").fill("meter");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/devices?q=meter");

@@ -211,8 +211,8 @@ fn a_removed_key_ends_the_session_that_was_made_with_it() {
     let path = format!("{API}/devices/{ID}/psk");
     assert_eq!(caller.request("DELETE", &path).status, 204);
     assert_eq!(caller.inspect(ID)["association"], Value::Null);
-    assert!(device.resume(ID, KEY).is_err());
     assert!(device.connect(ID, KEY).is_err());
+    assert_eq!(caller.inspect(ID)["association"], Value::Null);
 }
 
 /// A Send with a temperature.

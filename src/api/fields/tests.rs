@@ -1,8 +1,8 @@
 //! Is every fault of a call reported, each with its field?
 
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 
-use super::{FieldFault, Fields, label};
+use super::{FieldFault, Fields, label, whole};
 use crate::api::error::ApiError;
 
 #[test]
