@@ -21,6 +21,9 @@ pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_signalbox");
 /// The operator's token of every service started here; they listen on loopback only.
 pub(crate) const OPERATOR: &str = "bench-operator-token-of-this-bench";
 
+/// The master key of every service started here.
+const MASTER_KEY: &str = "6b6579206f66207468652062656e6368206b6579206f66207468652062656e63";
+
 /// The default size of the store's cache.
 pub(crate) const CACHE_MIB: u32 = 256;
 
@@ -75,6 +78,8 @@ impl Service {
         command.args(["--store-cache-mib", &cache_mib.to_string()]);
         command.env("SIGNALBOX_OPERATOR_TOKEN", OPERATOR);
         command.env("SIGNALBOX_RATE_LIMIT", "0");
+        // A store that a bench filled has no file with its key.
+        command.env("SIGNALBOX_MASTER_KEY", MASTER_KEY);
         command.envs(settings.iter().copied());
         let started_at = Instant::now();
         Self {
