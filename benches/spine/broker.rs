@@ -159,7 +159,8 @@ impl Client {
 
     /// Reads, and answers what the protocol answers.
     fn read(&mut self) -> Vec<MqttEvent> {
-        let mut bytes = [0; 65_536];
+        // Few messages at once: each is acknowledged before the next ones are read.
+        let mut bytes = [0; 2_048];
         let count = self.stream.read(&mut bytes).expect("the broker writes");
         assert!(count > 0, "the broker keeps the connection");
         let (now_ms, mut events) = (self.now_ms(), Vec::new());
