@@ -50,13 +50,12 @@ mod strangers;
 mod tokens;
 mod words;
 
-use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix_web::http::Method;
-use actix_web::middleware::from_fn;
 use actix_web::{HttpRequest, HttpResponse, Scope, web};
 
 use actors::clock::Clock;
@@ -327,7 +326,7 @@ struct Mounting {
 
 impl Mounting {
     fn mount(&self, app: &mut web::ServiceConfig) {
-        let mut scopes: Vec<(&'static str, Scope)> = Vec::new();
+        let mut scopes: BTreeMap<&'static str, Scope> = BTreeMap::new();
         for path in self.served.paths() {
             let (literal, parameters) = split_at_parameters(path);
             let all = || ROUTES.iter().filter(|route| route.path == path);
@@ -352,16 +351,12 @@ impl Mounting {
                 app.service(resource);
                 continue;
             }
-            let place = scopes.iter().position(|(prefix, _)| *prefix == literal);
-            let scope = match place {
-                Some(place) => scopes.swap_remove(place).1,
-                None => web::scope(literal),
-            };
-            scopes.push((literal, scope.service(resource)));
+            let scope = scopes.remove(literal);
+            let scope = scope.unwrap_or_else(|| web::scope(literal));
+            scopes.insert(literal, scope.service(resource));
         }
-        // Of two scopes that a path begins with, the longer one has it.
-        scopes.sort_by_key(|(prefix, _)| Reverse(prefix.len()));
-        for (_, scope) in scopes {
+        // Of two scopes that a path begins with, the longer one has it: it is the later one.
+        for scope in scopes.into_values().rev() {
             app.service(scope);
         }
     }
@@ -391,15 +386,12 @@ fn mounted(
     credentials: CallCredentials,
     method: Method,
 ) -> actix_web::Route {
-    let door = RouteGuard {
+    let guard = RouteGuard {
         access: route.access,
         credentials,
         route: route.path,
     };
-    let answered = (route.answer)(web::method(method));
-    answered.wrap(from_fn(move |request, next| {
-        call::serve(door, request, next)
-    }))
+    guard.before((route.answer)(web::method(method)))
 }
 
 fn other_method(path: &'static str) -> actix_web::Route {
@@ -411,15 +403,7 @@ fn other_method(path: &'static str) -> actix_web::Route {
         let failure = ApiError::method_not_allowed(&allowed);
         async move { Err::<HttpResponse, _>(failure) }
     };
-    let refused = web::route().to(refuse);
-    let door = RouteGuard {
-        access: Access::Open,
-        credentials: CallCredentials::Bearer,
-        route: path,
-    };
-    refused.wrap(from_fn(move |request, next| {
-        call::serve(door, request, next)
-    }))
+    RouteGuard::open(path).before(web::route().to(refuse))
 }
 
 fn other_path(served: ServedRoutes) -> actix_web::Route {
@@ -429,14 +413,7 @@ fn other_path(served: ServedRoutes) -> actix_web::Route {
         let failure = known.map_or_else(ApiError::path_unknown, ApiError::path_in_other_case);
         async move { Err::<HttpResponse, _>(failure) }
     });
-    let door = RouteGuard {
-        access: Access::Open,
-        credentials: CallCredentials::Bearer,
-        route: "other",
-    };
-    refused.wrap(from_fn(move |request, next| {
-        call::serve(door, request, next)
-    }))
+    RouteGuard::open("other").before(refused)
 }
 
 /// Whether a path would match that of a route if upper and lower case did not count.

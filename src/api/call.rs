@@ -10,8 +10,8 @@ use actix_web::http::header::{
     AUTHORIZATION, CACHE_CONTROL, HeaderName, HeaderValue, TRANSFER_ENCODING,
     X_CONTENT_TYPE_OPTIONS,
 };
-use actix_web::middleware::Next;
-use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, web};
+use actix_web::middleware::{Next, from_fn};
+use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, Route, web};
 use tracing::Instrument;
 
 use actors::web::{Connection, ConnectionUse};
@@ -68,9 +68,25 @@ pub(super) struct RouteGuard {
     pub(super) route: &'static str,
 }
 
+impl RouteGuard {
+    /// The guard of a path that anybody may call.
+    pub(super) fn open(path: &'static str) -> Self {
+        Self {
+            access: Access::Open,
+            credentials: CallCredentials::Bearer,
+            route: path,
+        }
+    }
+
+    /// Puts this guard and the rest of what every call gets before a route.
+    pub(super) fn before(self, route: Route) -> Route {
+        route.wrap(from_fn(move |request, next| serve(self, request, next)))
+    }
+}
+
 /// Serves a call.
-pub(super) async fn serve(
-    door: RouteGuard,
+async fn serve(
+    guard: RouteGuard,
     request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
@@ -78,7 +94,7 @@ pub(super) async fn serve(
     let api = api.expect("whoever mounts the routes gives them their state");
     let trace = TraceId::new(api.clock.moment().uuid());
     let method = request.method();
-    let under_way = UnderWay::begin(method, door.route);
+    let under_way = UnderWay::begin(method, guard.route);
     let connection = request.conn_data::<Connection>().cloned();
     if let Some(connection) = &connection {
         connection.serve();
@@ -87,7 +103,7 @@ pub(super) async fn serve(
     let is_chunked = request.headers().contains_key(TRANSFER_ENCODING);
     // The span exists at every log level, so that each line names its call.
     let span = tracing::error_span!("call", %trace, %method, path = request.path());
-    let answer = answer(api, Call { trace }, door, request, next);
+    let answer = answer(api, Call { trace }, guard, request, next);
     let mut response = answer.instrument(span).await?;
     let trace_header = HeaderValue::try_from(trace.to_string()).expect("an id has plain letters");
     let headers = response.headers_mut();
@@ -110,17 +126,17 @@ pub(super) async fn serve(
 async fn answer(
     api: web::Data<Api>,
     call: Call,
-    door: RouteGuard,
+    guard: RouteGuard,
     mut request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let began = api.clock.now();
     request.extensions_mut().insert(call);
-    let (response, quota) = match admit(&api, door, &mut request).await {
+    let (response, quota) = match admit(&api, guard, &mut request).await {
         Ok(quota) => (next.call(request).await?, quota),
         Err((failure, quota)) => (request.error_response(failure), quota),
     };
-    let response = match door.access {
+    let response = match guard.access {
         // The token endpoint counts every request.
         Access::Open => response,
         Access::Operator | Access::Network | Access::Customer(_) => slowed(&api, response),
@@ -147,16 +163,16 @@ async fn answer(
 /// Admits a call, and returns what its customer may do next; none if it has no limit.
 async fn admit(
     api: &Api,
-    door: RouteGuard,
+    guard: RouteGuard,
     request: &mut ServiceRequest,
 ) -> Result<Option<CallQuota>, (ApiError, Option<CallQuota>)> {
-    let access = door.access;
+    let access = guard.access;
     let connection = request.conn_data::<Connection>();
     let is_reserve = connection.is_some_and(|it| it.purpose() == ConnectionUse::Reserve);
     if is_reserve && matches!(access, Access::Customer(_)) {
         return Err((ApiError::busy().closing(), None));
     }
-    if door.credentials == CallCredentials::Session {
+    if guard.credentials == CallCredentials::Session {
         session::present(api, request).map_err(|refused| (refused, None))?;
     }
     // Which one counts would depend on who reads them: this service or a proxy before it.

@@ -8,12 +8,10 @@ mod signing_in;
 
 use actix_web::http::Method;
 use actix_web::http::header::LOCATION;
-use actix_web::middleware::from_fn;
 use actix_web::{HttpResponse, web};
 
-use super::access::Access;
 use super::body::BodyLimit;
-use super::call::{self, CallCredentials, RouteGuard};
+use super::call::{CallCredentials, RouteGuard};
 use super::error::ApiError;
 use super::{Mounting, ServedRoutes, methods};
 
@@ -32,26 +30,20 @@ pub(super) async fn front() -> HttpResponse {
 
 /// Mounts everything below `/console`.
 pub(super) fn mount(app: &mut web::ServiceConfig, served: ServedRoutes, open_body: BodyLimit) {
-    let session = web::resource("/console/session")
+    let guard = RouteGuard::open("/console/session");
+    let session = web::resource(guard.route)
         .app_data(open_body)
-        .route(open(
-            "/console/session",
-            web::post().to(signing_in::sign_in),
-        ))
-        .route(open("/console/session", web::get().to(signing_in::show)))
-        .route(open(
-            "/console/session",
-            web::delete().to(signing_in::sign_out),
-        ));
+        .route(guard.before(web::post().to(signing_in::sign_in)))
+        .route(guard.before(web::get().to(signing_in::show)))
+        .route(guard.before(web::delete().to(signing_in::sign_out)));
     app.service(session);
+    let guard = RouteGuard::open("/console/sessions");
     let everywhere = web::delete().to(signing_in::sign_out_everywhere);
-    app.route("/console/sessions", open("/console/sessions", everywhere));
-    let codes = web::resource("/console/codes")
+    app.route(guard.route, guard.before(everywhere));
+    let guard = RouteGuard::open("/console/codes");
+    let codes = web::resource(guard.route)
         .app_data(open_body)
-        .route(open(
-            "/console/codes",
-            web::post().to(signing_in::create_code),
-        ));
+        .route(guard.before(web::post().to(signing_in::create_code)));
     app.service(codes);
     let for_sessions = web::scope("/console/api").configure(|scope| {
         Mounting {
@@ -61,7 +53,7 @@ pub(super) fn mount(app: &mut web::ServiceConfig, served: ServedRoutes, open_bod
         }
         .mount(scope);
         let unknown = async || Err::<HttpResponse, _>(ApiError::path_unknown());
-        scope.default_service(open("/console/api", web::route().to(unknown)));
+        scope.default_service(RouteGuard::open("/console/api").before(web::route().to(unknown)));
     });
     app.service(for_sessions);
     app.service(shown("/console/assets/{file}", || web::to(bundle::file)));
@@ -74,18 +66,6 @@ pub(super) fn mount(app: &mut web::ServiceConfig, served: ServedRoutes, open_bod
 fn shown(path: &'static str, route: fn() -> actix_web::Route) -> actix_web::Resource {
     let methods = methods(&Method::GET).into_iter();
     methods.fold(web::resource(path), |resource, method| {
-        resource.route(open(path, route().method(method)))
+        resource.route(RouteGuard::open(path).before(route().method(method)))
     })
-}
-
-/// A route that anybody may call.
-fn open(path: &'static str, route: actix_web::Route) -> actix_web::Route {
-    let guard = RouteGuard {
-        access: Access::Open,
-        credentials: CallCredentials::Bearer,
-        route: path,
-    };
-    route.wrap(from_fn(move |request, next| {
-        call::serve(guard, request, next)
-    }))
 }
