@@ -45,8 +45,7 @@ pub(super) async fn give(
     let psk = fields.finish(psk)?;
     let device = DeviceKey::of(&caller.customer, &device);
     let keys = api.clone();
-    change_keys(api, device, move |was| Ok(psk.given_to(was, &keys))).await?;
-    Ok(HttpResponse::NoContent().finish())
+    change_keys(api, device, move |was| Ok(psk.given_to(was, &keys))).await
 }
 
 /// POST: generates a key for a device.
@@ -95,6 +94,19 @@ pub(super) async fn remove(
     end_keys(api, device, without_psk).await
 }
 
+/// Changes the keys of a device: 204. The change completes even if the caller disconnects.
+pub(super) async fn change_keys(
+    api: web::Data<Api>,
+    device: DeviceKey,
+    change: impl Fn(&Profile) -> Result<Profile, DirectoryRefusal> + 'static,
+) -> Result<HttpResponse, ApiError> {
+    to_its_end(async move {
+        change_and_tell(&api, device, change).await?;
+        Ok(HttpResponse::NoContent().finish())
+    })
+    .await
+}
+
 /// Removes keys of a device, and then ends its sessions, which may be made with them: 204.
 pub(super) async fn end_keys(
     api: web::Data<Api>,
@@ -102,30 +114,26 @@ pub(super) async fn end_keys(
     change: impl Fn(&Profile) -> Result<Profile, DirectoryRefusal> + 'static,
 ) -> Result<HttpResponse, ApiError> {
     to_its_end(async move {
-        change_keys(api.clone(), device, change).await?;
+        change_and_tell(&api, device, change).await?;
         api.devices.end_sessions(device).await?;
         Ok(HttpResponse::NoContent().finish())
     })
     .await
 }
 
-/// Changes the keys of a device, and then has its arbiter learn of it. The change completes even if
-/// the caller disconnects.
-pub(super) async fn change_keys(
-    api: web::Data<Api>,
+/// Changes the keys of a device, and then has its arbiter learn of it.
+async fn change_and_tell(
+    api: &Api,
     device: DeviceKey,
-    change: impl Fn(&Profile) -> Result<Profile, DirectoryRefusal> + 'static,
+    change: impl Fn(&Profile) -> Result<Profile, DirectoryRefusal>,
 ) -> Result<(), ApiError> {
-    to_its_end(async move {
-        settle(&*api.commits, async || {
-            let was = found(api.store.profile(device).await?)?;
-            let is = change(&was)?;
-            amended(&api, was, is).await
-        })
-        .await?;
-        Ok(api.devices.take_identity(device).await?)
+    settle(&*api.commits, async || {
+        let was = found(api.store.profile(device).await?)?;
+        let is = change(&was)?;
+        amended(api, was, is).await
     })
-    .await
+    .await?;
+    Ok(api.devices.take_identity(device).await?)
 }
 
 async fn amended(api: &Api, was: Profile, is: Profile) -> Result<Decision<Profile>, ApiError> {

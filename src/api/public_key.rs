@@ -30,8 +30,7 @@ pub(super) async fn put(
     let key = fields.finish(key)?;
     let device = DeviceKey::of(&caller.customer, &device);
     let now = api.clock.now();
-    change_keys(api, device, move |was| Ok(with_public_key(was, key, now))).await?;
-    Ok(HttpResponse::NoContent().finish())
+    change_keys(api, device, move |was| Ok(with_public_key(was, key, now))).await
 }
 
 /// DELETE: removes the public key of a device, and the one before it.
