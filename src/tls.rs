@@ -93,29 +93,24 @@ impl Certificate {
                 _ = hangup.recv() => true,
                 _ = looks.tick() => false,
             };
-            let found = self.found();
+            let contents = Contents::read(&self.cert, &self.key);
+            let found = contents.as_ref().ok().map(Contents::fingerprint);
             if !is_asked && found == seen {
                 continue;
             }
             seen = found;
-            match self.read() {
+            match contents.and_then(|contents| self.show(&contents)) {
                 Ok(()) => info!(path = %self.cert.display(), "TLS certificate read again"),
                 Err(error) => error!(%error, "the TLS certificate stays as it was"),
             }
         }
     }
 
-    fn read(&self) -> Result<(), TlsError> {
-        let contents = Contents::read(&self.cert, &self.key)?;
+    /// New connections get this certificate.
+    fn show(&self, contents: &Contents) -> Result<(), TlsError> {
         let certified = Arc::new(contents.certified(&self.cert, &self.key)?);
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = certified;
         Ok(())
-    }
-
-    /// What the files contain, in short; nothing while one of them cannot be read.
-    fn found(&self) -> Option<u64> {
-        let contents = Contents::read(&self.cert, &self.key);
-        contents.ok().map(|contents| contents.fingerprint())
     }
 }
 
