@@ -329,27 +329,22 @@ impl ResolvedTarget {
 
     /// What delivers events: several only if they are sent in batches.
     fn of_events(&self, events: &[Event], at: Timestamp) -> Result<OutgoingEvent, Unusable> {
-        if let Self::Envelope(target) = self
-            && target.batching.is_some()
-        {
-            let body = body::render_batch(events, target.json);
-            let request = target.request(body::batch_id(events), at, None, body);
-            return Ok(OutgoingEvent::Http(request));
-        }
-        let [event] = events else {
-            return Err(Unusable::Batch);
-        };
-        match self {
-            Self::Envelope(target) => {
+        match (self, events) {
+            (Self::Envelope(target), _) if target.batching.is_some() => {
+                let body = body::render_batch(events, target.json);
+                let request = target.request(body::batch_id(events), at, None, body);
+                Ok(OutgoingEvent::Http(request))
+            }
+            (Self::Envelope(target), [event]) => {
                 let body = body::render(event, target.json);
                 let request = target.request(event.id, at, Some(&event.device_info), body);
                 Ok(OutgoingEvent::Http(request))
             }
-            Self::Sms { url, organisation } => {
+            (Self::Sms { url, organisation }, [event]) => {
                 let request = sms_request(url, &event.content, *organisation);
                 request.map(OutgoingEvent::Http).ok_or(Unusable::Event)
             }
-            Self::Broker(broker) => {
+            (Self::Broker(broker), [event]) => {
                 let prefix = broker.rules.prefix();
                 let event_type = event.content.event_type();
                 Ok(OutgoingEvent::Mqtt(Publication {
@@ -357,6 +352,7 @@ impl ResolvedTarget {
                     payload: body::render(event, broker.json),
                 }))
             }
+            (_, [] | [_, _, ..]) => Err(Unusable::Batch),
         }
     }
 
