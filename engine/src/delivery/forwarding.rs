@@ -234,13 +234,11 @@ impl Forwarding {
         out: &mut ForwarderOutput,
     ) {
         let events = self.queues.end_delivery(first);
-        match delivered {
-            DeliveryOutcome::Failed(failure) if !events.is_empty() => {
-                self.fail_once(m, &events, &failure, out);
-            }
-            DeliveryOutcome::Delivered if !events.is_empty() => self.succeed(m, &events),
-            DeliveryOutcome::Gone | DeliveryOutcome::Delivered | DeliveryOutcome::Failed(_) => {
-                self.pass_all(m.now(), &events);
+        if !events.is_empty() {
+            match delivered {
+                DeliveryOutcome::Delivered => self.succeed(m, &events),
+                DeliveryOutcome::Gone => self.pass_all(m.now(), &events),
+                DeliveryOutcome::Failed(failure) => self.fail_once(m, &events, &failure, out),
             }
         }
         self.advance(m, out);
