@@ -3,17 +3,18 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "sms/tracker.rs"]
+mod tracker;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::change::{Batch, Change, Expect};
-use engine::credentials::DeviceCredentials;
 use engine::directory::sms::submitting::{accept_part, apply_receipt, named_by, refuse, release};
 use engine::directory::sms::{FoundParts, NewSms, lapse, receive, submit, take};
 use engine::event::EventContent;
-use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid, Msisdn, SmsId};
+use engine::ids::SmsId;
 use engine::limits::SmsRules;
 use engine::moment::{Moment, Timestamp};
-use engine::profile::{Profile, SecurityRequirement};
 use engine::smpp::effect::{ConnectionId, HandedIn, LinkEffect, LinkEvent, SmsTask};
 use engine::smpp::link::{LinkRules, SmppLink};
 use engine::smpp_pdu::message::ShortMessage;
@@ -22,9 +23,10 @@ use engine::smpp_pdu::receipt::{Receipt, message_id_keys};
 use engine::smpp_pdu::status::{ESME_ROK, ESME_RTHROTTLED};
 use engine::sms::address::AddressType;
 use engine::sms::{Sms, SmsPurpose, SmsStatus};
-use engine::tags::Tags;
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_oneof, proptest};
+
+use tracker::tracker;
 
 const VALIDITY_MS: i64 = 600_000;
 
@@ -196,7 +198,7 @@ impl LinkWorld {
     fn settle(&mut self) {
         let due: Vec<Sms> = self.sms.values().cloned().collect();
         for sms in due {
-            let lapsed = lapse(&mut self.moment(), &tracker(), sms).batch;
+            let lapsed = lapse(&mut self.moment(), &tracker(Some(NUMBER)), sms).batch;
             self.commit(lapsed);
         }
         let now = self.now();
@@ -222,7 +224,7 @@ impl LinkWorld {
             open_max: 1_000,
             wake_ups_max: 4,
         };
-        let submitted = submit(&mut self.moment(), &tracker(), new, 0, rules);
+        let submitted = submit(&mut self.moment(), &tracker(Some(NUMBER)), new, 0, rules);
         self.commit(submitted.unwrap().batch);
     }
 
@@ -233,7 +235,7 @@ impl LinkWorld {
         let task = self.tasks.remove(place);
         // Ids are times.
         self.now_ms += 1;
-        let device = tracker();
+        let device = tracker(Some(NUMBER));
         let mut m = self.moment();
         let now = m.now();
         match task {
@@ -593,24 +595,5 @@ fn rules() -> LinkRules {
         enquire_link_ms: 30_000,
         response_timeout_ms: 10_000,
         back_off_ms_max: 4_000,
-    }
-}
-
-fn tracker() -> Profile {
-    Profile {
-        customer: CustomerId::parse("acme").unwrap(),
-        device: DeviceId::parse("tracker").unwrap(),
-        number: 7,
-        iccid: Iccid::parse("8988280666000000001").unwrap(),
-        imsi: None,
-        msisdn: Some(Msisdn::parse(NUMBER).unwrap()),
-        ip: None,
-        endpoint: Endpoint::parse("tracker").unwrap(),
-        name: None,
-        credentials: DeviceCredentials::default(),
-        security: SecurityRequirement::Any,
-        created_at: Timestamp::default(),
-        tags: Tags::default(),
-        wake_up: None,
     }
 }

@@ -2,27 +2,29 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "sms/tracker.rs"]
+mod tracker;
+
 use std::collections::BTreeMap;
 
 use engine::change::{Batch, Change, Expect};
-use engine::credentials::DeviceCredentials;
 use engine::directory::Decision;
 use engine::directory::sms::{
     FoundParts, NewReceivedSms, NewSms, cancel, lapse, receive, report, submit, take,
 };
 use engine::event::{Event, EventContent};
-use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid, SmsId};
+use engine::ids::SmsId;
 use engine::limits::SmsRules;
 use engine::moment::{Moment, Timestamp};
-use engine::profile::{Profile, SecurityRequirement};
 use engine::sms::address::AddressType;
 use engine::sms::{
     MultiPartInfo, NetworkTask, PartsKey, ReportedStatus, Sms, SmsPurpose, SmsStatus, SmsWay,
 };
-use engine::tags::Tags;
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_oneof, proptest};
 use proptest::sample::select;
+
+use tracker::tracker;
 
 const VALIDITY_MS: i64 = 1_000;
 
@@ -109,7 +111,7 @@ impl SmsWorld {
     /// The batch of a call, and the SMS that the network would take by it.
     fn decide(&mut self, input: &SmsInput) -> Option<(Batch, Vec<(NetworkTask, Sms)>)> {
         let mut m = self.moment();
-        let device = tracker();
+        let device = tracker(None);
         let batch = match input {
             SmsInput::Submit => {
                 let rules = SmsRules {
@@ -292,24 +294,5 @@ fn new_sms() -> NewSms {
         udh: None,
         expires_at: None,
         purpose: SmsPurpose::Message,
-    }
-}
-
-fn tracker() -> Profile {
-    Profile {
-        customer: CustomerId::parse("acme").unwrap(),
-        device: DeviceId::parse("tracker").unwrap(),
-        number: 7,
-        iccid: Iccid::parse("8988280666000000001").unwrap(),
-        imsi: None,
-        msisdn: None,
-        ip: None,
-        endpoint: Endpoint::parse("tracker").unwrap(),
-        name: None,
-        credentials: DeviceCredentials::default(),
-        security: SecurityRequirement::Any,
-        created_at: Timestamp::default(),
-        tags: Tags::default(),
-        wake_up: None,
     }
 }

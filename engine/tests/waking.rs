@@ -3,23 +3,27 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "sms/tracker.rs"]
+mod tracker;
+
 use std::collections::BTreeMap;
 
 use engine::change::{Batch, Change};
-use engine::credentials::DeviceCredentials;
 use engine::directory::sms::waking::{SleepingDevice, WakeUpFacts, WakeUpSms, wake};
 use engine::directory::sms::{lapse, report, take};
-use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid, Msisdn, SmsId};
+use engine::ids::SmsId;
 use engine::limits::{SmsRules, WAKE_UPS_MS};
 use engine::moment::{Moment, Timestamp};
-use engine::profile::{Profile, SecurityRequirement};
 use engine::sms::address::AddressType;
 use engine::sms::{ReportedStatus, Sms, SmsStatus};
-use engine::tags::Tags;
 use engine::wake_up::{WakeUpContent, WakeUpMessage};
 use proptest::collection::vec;
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof, proptest};
 use proptest::sample::select;
+
+use tracker::tracker;
+
+const NUMBER: &str = "882285100000001";
 
 const RULES: SmsRules = SmsRules {
     validity_ms: 600_000,
@@ -84,7 +88,7 @@ impl WakeUpWorld {
             }
             WakeUpInput::Report(status) => {
                 if let Some(sms) = self.sms.values().last().cloned() {
-                    let reported = report(&mut self.moment(), &tracker(), sms, status);
+                    let reported = report(&mut self.moment(), &tracker(Some(NUMBER)), sms, status);
                     self.commit(reported.batch);
                 }
             }
@@ -97,7 +101,7 @@ impl WakeUpWorld {
             WakeUpInput::Pass(ms) => {
                 self.now_ms += ms;
                 for sms in self.sms.values().cloned().collect::<Vec<_>>() {
-                    let lapsed = lapse(&mut self.moment(), &tracker(), sms);
+                    let lapsed = lapse(&mut self.moment(), &tracker(Some(NUMBER)), sms);
                     self.commit(lapsed.batch);
                 }
                 self.read.clear();
@@ -153,7 +157,7 @@ impl WakeUpWorld {
         let newest = self.sms.values().rev().cloned();
         let most = usize::try_from(RULES.wake_ups_max).unwrap();
         WakeUpFacts {
-            device: tracker(),
+            device: tracker(Some(NUMBER)),
             of_customer: Some(WakeUpMessage {
                 source: "1234".into(),
                 source_type: AddressType::International,
@@ -192,23 +196,4 @@ fn input() -> impl Strategy<Value = WakeUpInput> {
         1 => Just(WakeUpInput::Hear),
         2 => (1_i64..1_200_000).prop_map(WakeUpInput::Pass),
     ]
-}
-
-fn tracker() -> Profile {
-    Profile {
-        customer: CustomerId::parse("acme").unwrap(),
-        device: DeviceId::parse("tracker").unwrap(),
-        number: 7,
-        iccid: Iccid::parse("8988280666000000001").unwrap(),
-        imsi: None,
-        msisdn: Some(Msisdn::parse("882285100000001").unwrap()),
-        ip: None,
-        endpoint: Endpoint::parse("tracker").unwrap(),
-        name: None,
-        credentials: DeviceCredentials::default(),
-        security: SecurityRequirement::Any,
-        created_at: Timestamp::from_ms(0),
-        tags: Tags::default(),
-        wake_up: None,
-    }
 }

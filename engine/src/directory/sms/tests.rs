@@ -314,7 +314,7 @@ fn published(batch: &Batch) -> Option<&Event> {
     })
 }
 
-fn tracker() -> Profile {
+pub(in crate::directory::sms) fn tracker() -> Profile {
     Profile {
         customer: CustomerId::parse("acme").unwrap(),
         device: DeviceId::parse("tracker").unwrap(),

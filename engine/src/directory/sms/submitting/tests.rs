@@ -1,15 +1,12 @@
 //! Which part is a receipt about, and what becomes of an SMS by its parts?
 
 use super::*;
-use crate::credentials::DeviceCredentials;
+use crate::directory::sms::tests::tracker;
 use crate::directory::sms::{NewSms, cancel, submit, take};
-use crate::ids::{CustomerId, DeviceId, Endpoint, Iccid, Msisdn};
 use crate::limits::SmsRules;
 use crate::moment::Timestamp;
-use crate::profile::SecurityRequirement;
 use crate::sms::SmsPurpose;
 use crate::sms::address::AddressType;
-use crate::tags::Tags;
 
 const NOON: Timestamp = Timestamp::from_ms(1_795_521_600_000);
 
@@ -177,23 +174,4 @@ fn stored(batch: Batch) -> Sms {
 
 fn status(sms: &Sms) -> SmsStatus {
     sms.submitted().unwrap().status
-}
-
-fn tracker() -> Profile {
-    Profile {
-        customer: CustomerId::parse("acme").unwrap(),
-        device: DeviceId::parse("tracker").unwrap(),
-        number: 7,
-        iccid: Iccid::parse("8988280666000000001").unwrap(),
-        imsi: None,
-        msisdn: Some(Msisdn::parse("882285100000001").unwrap()),
-        ip: None,
-        endpoint: Endpoint::parse("tracker").unwrap(),
-        name: None,
-        credentials: DeviceCredentials::default(),
-        security: SecurityRequirement::Any,
-        created_at: Timestamp::default(),
-        tags: Tags::default(),
-        wake_up: None,
-    }
 }

@@ -1,13 +1,10 @@
 //! Which SMS wakes a device, and when is it refused?
 
 use super::*;
-use crate::credentials::DeviceCredentials;
-use crate::ids::{CustomerId, DeviceId, Endpoint, Iccid, Msisdn};
+use crate::directory::sms::tests::tracker;
 use crate::limits::Limits;
-use crate::profile::SecurityRequirement;
 use crate::sms::address::AddressType;
 use crate::sms::{SmsWay, SubmittedSms};
-use crate::tags::Tags;
 
 const NOON: Timestamp = Timestamp::from_ms(1_795_521_600_000);
 
@@ -27,7 +24,7 @@ fn a_device_is_sent_its_own_message_or_that_of_its_customer() {
         ..text("")
     };
     let facts = WakeUpFacts {
-        device: tracker(Some(own)),
+        device: tracker_with(Some(own)),
         ..facts
     };
     let sms = sent(woken(0, &facts, asleep()));
@@ -208,28 +205,16 @@ fn text(text: &str) -> WakeUpMessage {
 
 fn facts(own: Option<WakeUpMessage>, of_customer: Option<WakeUpMessage>) -> WakeUpFacts {
     WakeUpFacts {
-        device: tracker(own),
+        device: tracker_with(own),
         of_customer,
         newest: Vec::new(),
         open: 0,
     }
 }
 
-fn tracker(wake_up: Option<WakeUpMessage>) -> Profile {
+fn tracker_with(wake_up: Option<WakeUpMessage>) -> Profile {
     Profile {
-        customer: CustomerId::parse("acme").unwrap(),
-        device: DeviceId::parse("tracker").unwrap(),
-        number: 7,
-        iccid: Iccid::parse("8988280666000000001").unwrap(),
-        imsi: None,
-        msisdn: Some(Msisdn::parse("882285100000001").unwrap()),
-        ip: None,
-        endpoint: Endpoint::parse("tracker").unwrap(),
-        name: None,
-        credentials: DeviceCredentials::default(),
-        security: SecurityRequirement::Any,
-        created_at: NOON,
-        tags: Tags::default(),
         wake_up,
+        ..tracker()
     }
 }
