@@ -4,6 +4,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 
 import type { Schemas } from "../api/client";
 import { protocolName, protocols } from "../requests/query";
+import { Filters, SearchField } from "../ui/Filters";
 import { Badge, type Column, DataTable, Page, Select } from "../ui/parts";
 import { type Search, given, text, word } from "../ui/search";
 import { Empty, Loaded, Scoped, type Tone } from "../ui/states";
@@ -86,55 +87,36 @@ export function DevicesPage(props: { search: DeviceSearch }) {
   return (
     <Page title="Devices">
       <Scoped scope="devices:read">
-        <Filters search={props.search} />
+        <DeviceFilters search={props.search} />
         <DeviceList search={props.search} />
       </Scoped>
     </Page>
   );
 }
 
-function Filters(props: { search: DeviceSearch }) {
+function DeviceFilters(props: { search: DeviceSearch }) {
   const { search } = props;
   const navigate = useNavigate();
   const show = (change: { [K in keyof DeviceSearch]?: DeviceSearch[K] | undefined }) => {
     void navigate({ to: "/devices", search: given({ ...search, cursor: undefined, ...change }) });
   };
   return (
-    <form
-      className="filters"
-      role="search"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const form = new FormData(event.currentTarget);
-        const typed = (name: string) => {
-          const value = form.get(name);
-          return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
-        };
-        show({ q: typed("q"), tag: typed("tag") });
-      }}
-    >
-      <label className="field wide">
-        <span>Search</span>
-        <input
-          name="q"
-          type="search"
-          key={search.q}
-          defaultValue={search.q}
-          placeholder="Id, ICCID, IMSI, number, endpoint"
-        />
-      </label>
-      <label className="field">
-        <span>Tag</span>
-        <input
-          name="tag"
-          type="search"
-          key={search.tag}
-          defaultValue={search.tag}
-          placeholder="key:value"
-          pattern="[A-Za-z0-9._\-]+:[A-Za-z0-9._\-]+"
-          title="A key and a value, such as site:berlin"
-        />
-      </label>
+    <Filters search={(typed) => show({ q: typed("q"), tag: typed("tag") })}>
+      <SearchField
+        label="Search"
+        name="q"
+        value={search.q}
+        className="field wide"
+        placeholder="Id, ICCID, IMSI, number, endpoint"
+      />
+      <SearchField
+        label="Tag"
+        name="tag"
+        value={search.tag}
+        placeholder="key:value"
+        pattern="[A-Za-z0-9._\-]+:[A-Za-z0-9._\-]+"
+        title="A key and a value, such as site:berlin"
+      />
       <Select
         label="Registration"
         any="Any"
@@ -149,8 +131,7 @@ function Filters(props: { search: DeviceSearch }) {
         value={search.protocol}
         choose={(protocol) => show({ protocol })}
       />
-      <button type="submit">Search</button>
-    </form>
+    </Filters>
   );
 }
 

@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 
+import { Filters, SearchField } from "../ui/Filters";
 import { Pager } from "../ui/Pager";
 import { Badge, Card, DataTable, Page, Select } from "../ui/parts";
 import { type Search, given, page, text, word } from "../ui/search";
@@ -27,37 +28,21 @@ export function LogPage(props: { search: LogSearch }) {
     <Page title="Log">
       <Scoped scope="logs:read">
         <Statistics />
-        <Filters search={props.search} />
+        <LogFilters search={props.search} />
         <LogList search={props.search} />
       </Scoped>
     </Page>
   );
 }
 
-function Filters(props: { search: LogSearch }) {
+function LogFilters(props: { search: LogSearch }) {
   const navigate = useNavigate();
   const show = (change: { [K in keyof LogSearch]?: LogSearch[K] | undefined }) => {
     void navigate({ to: "/log", search: given({ ...props.search, page: undefined, ...change }) });
   };
   return (
-    <form
-      className="filters"
-      role="search"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const device = new FormData(event.currentTarget).get("device");
-        show({ deviceId: typeof device === "string" && device !== "" ? device : undefined });
-      }}
-    >
-      <label className="field">
-        <span>Device id</span>
-        <input
-          name="device"
-          type="search"
-          key={props.search.deviceId}
-          defaultValue={props.search.deviceId}
-        />
-      </label>
+    <Filters search={(typed) => show({ deviceId: typed("device") })}>
+      <SearchField label="Device id" name="device" value={props.search.deviceId} />
       <Select
         label="Category"
         any="Any category"
@@ -72,8 +57,7 @@ function Filters(props: { search: LogSearch }) {
         value={props.search.type}
         choose={(type) => show({ type })}
       />
-      <button type="submit">Search</button>
-    </form>
+    </Filters>
   );
 }
 

@@ -4,6 +4,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 
 import type { Schemas } from "../api/client";
 import { useScope } from "../session/query";
+import { Filters, SearchField } from "../ui/Filters";
 import { Pager } from "../ui/Pager";
 import { type Column, DataTable, Page, Select } from "../ui/parts";
 import { type Search, given, page, text, word } from "../ui/search";
@@ -61,38 +62,22 @@ export function RequestsPage(props: { search: RequestSearch }) {
   return (
     <Page title="Requests">
       <Scoped scope="actions:read">
-        <Filters search={props.search} />
+        <RequestFilters search={props.search} />
         <RequestList search={props.search} columns={[deviceColumn, ...requestColumns]} />
       </Scoped>
     </Page>
   );
 }
 
-function Filters(props: { search: RequestSearch }) {
+function RequestFilters(props: { search: RequestSearch }) {
   const navigate = useNavigate();
   const show = (change: { [K in keyof RequestSearch]?: RequestSearch[K] | undefined }) => {
     const search = given({ ...props.search, page: undefined, ...change });
     void navigate({ to: "/requests", search });
   };
   return (
-    <form
-      className="filters"
-      role="search"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const device = new FormData(event.currentTarget).get("device");
-        show({ deviceId: typeof device === "string" && device !== "" ? device : undefined });
-      }}
-    >
-      <label className="field">
-        <span>Device id</span>
-        <input
-          name="device"
-          type="search"
-          key={props.search.deviceId}
-          defaultValue={props.search.deviceId}
-        />
-      </label>
+    <Filters search={(typed) => show({ deviceId: typed("device") })}>
+      <SearchField label="Device id" name="device" value={props.search.deviceId} />
       <Select
         label="Status"
         any="Any status"
@@ -107,8 +92,7 @@ function Filters(props: { search: RequestSearch }) {
         value={props.search.protocol}
         choose={(protocol) => show({ protocol })}
       />
-      <button type="submit">Search</button>
-    </form>
+    </Filters>
   );
 }
 
