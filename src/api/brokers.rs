@@ -13,8 +13,8 @@ use engine::ids::DestinationId;
 
 use super::Api;
 use super::access::AuthenticatedCaller;
-use super::body::{Json, Query};
-use super::destinations::{self, ConnectionBody, DestinationKind, DestinationSegment, listed};
+use super::body::Json;
+use super::destinations::{self, ConnectionBody, DestinationKind, DestinationSegment};
 use super::error::ApiError;
 use super::idempotency::IdempotencyKeyHeader;
 use super::segment::PathSegment;
@@ -56,15 +56,6 @@ pub(super) async fn create(
         Ok(draft_broker(it.moment, it.customer_id, new, it.seal))
     })
     .await
-}
-
-/// GET: lists the brokers of the caller, oldest first.
-pub(super) async fn list(
-    caller: AuthenticatedCaller,
-    Query(fields): Query,
-    api: web::Data<Api>,
-) -> Result<HttpResponse, ApiError> {
-    listed::<Brokers>(&api, caller, fields, |_| true).await
 }
 
 /// PATCH: updates a broker.

@@ -26,6 +26,7 @@ use engine::supervision::Unserved;
 
 use super::Api;
 use super::access::AuthenticatedCaller;
+use super::body::Query;
 use super::error::ApiError;
 use super::fields::Fields;
 use super::idempotency::{self, CallIdentity, CreatedResponse, ResponseKeeper};
@@ -161,6 +162,15 @@ impl TestedBody {
             message: tested.message,
         }
     }
+}
+
+/// GET: lists the destinations of the caller that are of this kind, oldest first.
+pub(super) async fn list<K: DestinationKind>(
+    caller: AuthenticatedCaller,
+    Query(fields): Query,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, ApiError> {
+    listed::<K>(&api, caller, fields, |_| true).await
 }
 
 /// GET one, with its backlog.

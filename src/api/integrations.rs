@@ -12,8 +12,8 @@ use engine::directory::destination::{SealedField, admit_integration, draft_webho
 
 use super::Api;
 use super::access::AuthenticatedCaller;
-use super::body::{Json, Query};
-use super::destinations::{self, DestinationKind, DestinationSegment, listed};
+use super::body::Json;
+use super::destinations::{self, DestinationKind, DestinationSegment};
 use super::error::ApiError;
 use super::idempotency::IdempotencyKeyHeader;
 use super::segment::PathSegment;
@@ -49,15 +49,6 @@ pub(super) async fn create(
         Ok(draft_webhook(it.moment, it.customer_id, new, it.seal))
     })
     .await
-}
-
-/// GET: lists the webhooks of the caller, oldest first.
-pub(super) async fn list(
-    caller: AuthenticatedCaller,
-    Query(fields): Query,
-    api: web::Data<Api>,
-) -> Result<HttpResponse, ApiError> {
-    listed::<Webhooks>(&api, caller, fields, |_| true).await
 }
 
 /// PATCH: updates a webhook.

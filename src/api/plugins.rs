@@ -54,15 +54,6 @@ pub(super) async fn install(
     .await
 }
 
-/// GET: lists the plugins of the caller, oldest first.
-pub(super) async fn list(
-    caller: AuthenticatedCaller,
-    Query(fields): Query,
-    api: web::Data<Api>,
-) -> Result<HttpResponse, ApiError> {
-    listed::<Plugins>(&api, caller, fields, |_| true).await
-}
-
 /// GET: lists the plugins of a partner that the caller has.
 pub(super) async fn list_of_partner(
     caller: AuthenticatedCaller,

@@ -178,7 +178,7 @@ routes! {
     POST "/management-api/v1/integrate/clouds/webhooks"
         Customer(IntegrationsWrite) => integrations::create, integrations::described::create;
     GET "/management-api/v1/integrate/clouds/webhooks"
-        Customer(IntegrationsRead) => integrations::list, integrations::described::list;
+        Customer(IntegrationsRead) => destinations::list::<Webhooks>, integrations::described::list;
     GET "/management-api/v1/integrate/clouds/webhooks/{webhook}"
         Customer(IntegrationsRead) => destinations::show::<Webhooks>, described::show;
     PATCH "/management-api/v1/integrate/clouds/webhooks/{webhook}"
@@ -201,7 +201,7 @@ routes! {
     POST "/management-api/v1/integrate/clouds/mqtt"
         Customer(IntegrationsWrite) => brokers::create, broker::create;
     GET "/management-api/v1/integrate/clouds/mqtt"
-        Customer(IntegrationsRead) => brokers::list, broker::list;
+        Customer(IntegrationsRead) => destinations::list::<Brokers>, broker::list;
     GET "/management-api/v1/integrate/clouds/mqtt/{broker}"
         Customer(IntegrationsRead) => destinations::show::<Brokers>, broker::show;
     PATCH "/management-api/v1/integrate/clouds/mqtt/{broker}"
@@ -222,7 +222,7 @@ routes! {
         Customer(IntegrationsWrite) => dead_letters::discard::<Brokers>, broker::discard;
     // Plugins of partners (seed 4.10).
     GET "/management-api/v1/partners/plugins"
-        Customer(PluginsRead) => plugins::list, plugins::described::list;
+        Customer(PluginsRead) => destinations::list::<Plugins>, plugins::described::list;
     GET "/management-api/v1/partners/plugins/{plugin}"
         Customer(PluginsRead) => destinations::show::<Plugins>, plugins::described::show;
     DELETE "/management-api/v1/partners/plugins/{plugin}"
