@@ -69,6 +69,8 @@ pub fn encode(links: &[DiscoveredLink]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -100,9 +102,29 @@ mod tests {
 
     #[test]
     fn a_list_that_is_none_is_refused() {
-        for payload in [&b"\xff"[..], b"3/0", b"</3/0", b"</3/x>", b"</3/0/1/2/3>"] {
+        let payloads = [
+            &b"\xff"[..],
+            b"3/0",
+            b"</3/0",
+            b"</3/x>",
+            b"</3/0/1/2/3>",
+            b"</3/0>;x=a\\",
+        ];
+        for payload in payloads {
             assert!(decode("", Path::object(3), payload).is_err(), "{payload:?}");
         }
         assert_eq!(decode("", Path::object(3), b""), Ok(vec![]));
+    }
+
+    proptest! {
+        /// Results are stored in this form: one that cannot be read again would be lost.
+        #[test]
+        fn whatever_is_listed_can_be_written_and_read_again(
+            text in r#"</3/0>(;[a-z]{1,2}(=("([^"\\\\]|\\\\.){0,3}"|[a-z\\\\=/?'*]{0,3}))?){0,3}"#
+        ) {
+            if let Ok(read) = decode("", Path::object(3), text.as_bytes()) {
+                prop_assert_eq!(decode_all(encode(&read).as_bytes()), Ok(read));
+            }
+        }
     }
 }

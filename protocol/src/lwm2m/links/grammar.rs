@@ -105,7 +105,8 @@ fn read_plain(text: &str) -> Result<(&str, &str), MalformedLinks> {
     let end = text.find([';', ',']).unwrap_or(text.len());
     let (value, rest) = text.split_at_checked(end).ok_or(MalformedLinks::Syntax)?;
     let value = value.trim();
-    if value.contains(['<', '>', '"', ' ']) {
+    // A backslash escapes in quotes alone (RFC 6690 section 2, ptokenchar).
+    if value.contains(['<', '>', '"', '\\', ' ']) {
         return Err(MalformedLinks::Syntax);
     }
     Ok((value, rest))
