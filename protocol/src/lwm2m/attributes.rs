@@ -8,6 +8,10 @@ use thiserror::Error;
 use super::path::Path;
 use super::version::EnablerVersion;
 
+/// Bounds the form of a number on the wire, which has no exponent: a Uri-Query option has 255 bytes at
+/// most (RFC 7252 section 5.10), and no sensor measures that finely.
+pub const NUMBER_BYTES_MAX: usize = 64;
+
 /// An attribute that a server may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AttributeName {
@@ -70,6 +74,9 @@ pub enum InvalidAttribute {
     /// The value is no number.
     #[error("must be a finite number")]
     NoNumber,
+    /// The number is too long without an exponent.
+    #[error("must have at most {NUMBER_BYTES_MAX} digits when it is written without an exponent")]
+    NumberTooLong,
     /// The step is negative or zero.
     #[error("must be greater than 0")]
     NoStep,
@@ -166,8 +173,11 @@ impl AttributeName {
                 if self == Self::Step && number <= 0.0 {
                     return Err(InvalidAttribute::NoStep);
                 }
-                // The form on the wire has no exponent.
-                Ok(format!("{number}").into())
+                let written = format!("{number}");
+                match written.len() <= NUMBER_BYTES_MAX {
+                    true => Ok(written.into()),
+                    false => Err(InvalidAttribute::NumberTooLong),
+                }
             }
             Self::Edge | Self::Confirmable => match text {
                 "0" | "false" => Ok("0".into()),
@@ -315,6 +325,7 @@ mod tests {
             ("epmin", Some("-1")),
             ("speed", Some("1")),
             ("pmin", Some("1")),
+            ("lt", Some("1e300")),
         ];
         let faults = Attributes::parse(given).unwrap_err();
         let faults: Vec<_> = faults.iter().map(|it| (&*it.name, it.reason)).collect();
@@ -325,6 +336,7 @@ mod tests {
             ("epmin", InvalidAttribute::NoInteger),
             ("speed", InvalidAttribute::Unknown),
             ("pmin", InvalidAttribute::Repeated),
+            ("lt", InvalidAttribute::NumberTooLong),
             (
                 "pmin",
                 InvalidAttribute::Above(AttributeName::MaximumPeriod),
