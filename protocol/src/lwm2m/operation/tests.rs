@@ -1,13 +1,14 @@
 //! Is each operation the request that LwM2M specifies, with the right path and format?
 
 use super::{
-    ExchangeLabel, PlannedWrite, cancel_observation, execute, observe, plan_write, read,
-    read_composite, write, write_method, write_target,
+    ExchangeLabel, PlannedWrite, cancel_observation, discover, execute, observe, plan_write, read,
+    read_composite, write, write_attributes, write_method, write_target,
 };
 use crate::coap::code::Code;
 use crate::coap::content::ContentFormat;
 use crate::coap::message::{Message, MessageId, MessageKind};
 use crate::coap::token::Token;
+use crate::lwm2m::attributes::Attributes;
 use crate::lwm2m::model::{self, Resource};
 use crate::lwm2m::path::Path;
 use crate::lwm2m::payload::Unencodable;
@@ -47,6 +48,32 @@ fn a_read_gets_the_path_in_the_wanted_format() {
     let any_format = read(label(), "", Path::object(3), None);
     assert_eq!(path_of(&any_format), ["3"]);
     assert_eq!(any_format.accept(), None);
+}
+
+#[test]
+fn attributes_are_written_and_discovered_at_every_level() {
+    let attributes = Attributes::from_query("pmin=10&pmax&hqmax=2").unwrap();
+    let levels = [
+        Path::object(3),
+        Path::instance(3, 0),
+        Path::resource(3, 0, 7),
+        Path::resource_instance(3, 0, 7, 1),
+    ];
+    for path in levels {
+        let written = write_attributes(label(), "", path, &attributes);
+        assert_eq!(written.code, Code::PUT);
+        let segments = path.segments().map(|it| it.to_string());
+        assert_eq!(path_of(&written), segments.collect::<Vec<_>>());
+        let query: Vec<&str> = written.uri_query().collect();
+        assert_eq!(query, ["pmin=10", "pmax", "hqmax=2"]);
+        assert_eq!((written.content_format(), written.payload.len()), (None, 0));
+        let listed = discover(label(), "", path);
+        assert_eq!(
+            (listed.code, path_of(&listed)),
+            (Code::GET, path_of(&written))
+        );
+        assert_eq!(listed.accept(), Some(ContentFormat::LINK_FORMAT));
+    }
 }
 
 #[test]
