@@ -4,6 +4,7 @@
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::MessageKind;
+use protocol::coap::token::Token;
 use protocol::lwm2m::payload::SAMPLES_MAX;
 
 use super::vocabulary::{
@@ -34,6 +35,19 @@ fn a_send_is_published_before_it_is_answered() {
         sent("ACK 2.04 to 102"),
     ]);
     assert_eq!(fixture.at(S).sends(payload), expected);
+}
+
+#[test]
+fn sends_with_an_empty_token_are_told_apart_by_their_message_ids() {
+    let mut fixture = DeviceFixture::registered();
+    for id in [102, 103] {
+        let mut message = fixture.sending(WARM);
+        message.token = Token::EMPTY;
+        let expected = all([published(PUBLISHED), sent(&format!("ACK 2.04 to {id}"))]);
+        assert_eq!(fixture.receives(HOME, &message), expected);
+        let again = sent(&format!("ACK 2.04 to {id}"));
+        assert_eq!(fixture.receives(HOME, &message), again);
+    }
 }
 
 #[test]
