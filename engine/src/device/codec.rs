@@ -281,6 +281,10 @@ impl<'a> Codec<'a> {
         paths: &[Path],
         answer: &Message,
     ) -> Result<ReadValues, String> {
+        // Nothing that was requested exists; there may be no format to say that in.
+        if answer.payload.is_empty() {
+            return Ok(ReadValues::default());
+        }
         let mut read = self.values_in(received_at, Scope::All, answer)?;
         read.retain(|at| paths.is_empty() || paths.iter().any(|path| path.contains(*at)));
         Ok(read)

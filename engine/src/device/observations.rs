@@ -348,7 +348,8 @@ impl<'s> Observations<'s> {
         self.requests.next = NextTurn::Notification;
     }
 
-    /// The next observation to request again.
+    /// The next observation to request again. One that the device offers no way to request any more
+    /// is lost.
     pub(super) fn next_request(
         &mut self,
         cx: &mut Context<'_>,
@@ -357,6 +358,10 @@ impl<'s> Observations<'s> {
             let key = self.requests.pending.remove(0);
             if let Some(message) = self.observe_again(cx, key, AttemptState::default()) {
                 return Some((ExchangeTarget::Observation(key), message));
+            }
+            let state = self.observation(key).map(|observation| observation.state);
+            if state == Some(ObservationState::Owed) {
+                self.lose(cx, key, "the device accepts no format for several paths");
             }
         }
         None

@@ -221,8 +221,8 @@ impl Step<'_> {
     fn answered(&mut self, answer: &Message) {
         let code = answer.code;
         if code.is_success() {
-            return match self.begin_observing(code) {
-                true => {}
+            return match self.is_before_observing() {
+                true => self.begin_observing(code),
                 false => self.succeeded(answer),
             };
         }
@@ -265,20 +265,29 @@ impl Step<'_> {
             }
     }
 
-    /// Requests the observation, once its attributes were written. Returns whether it did.
-    fn begin_observing(&mut self, code: Code) -> bool {
-        if !self.is_before_observing() {
-            return false;
-        }
-        let outgoing = self.exchange.note_attributes_written();
-        let message = outgoing.and_then(|outgoing| self.message_otherwise(&outgoing));
-        let (Some(outgoing), Some(message)) = (outgoing, message) else {
-            return false;
-        };
+    /// Requests the observation, once its attributes were written. If that is not possible any more,
+    /// because the device registered in another release or its objects changed, the request fails:
+    /// the answer in flight is not that to an Observe.
+    fn begin_observing(&mut self, code: Code) {
         self.note(TimelineEvent::AttributesWritten(code));
-        self.note(TimelineEvent::DatagramSent);
-        self.exchange.begin(&mut self.cx, outgoing, message);
-        true
+        let Some(outgoing) = self.exchange.note_attributes_written() else {
+            return;
+        };
+        match self.message_otherwise(&outgoing) {
+            Some(Ok(message)) => {
+                self.note(TimelineEvent::DatagramSent);
+                self.exchange.begin(&mut self.cx, outgoing, message);
+            }
+            Some(Err(unsendable)) => {
+                let action = self.exchange.action().and_then(|id| self.queue.take(id));
+                self.end_exchange();
+                if let Some(action) = action {
+                    let outcome = Outcome::failure(&unsendable.why);
+                    queue::fail(&mut self.cx, action, unsendable.failure, outcome);
+                }
+            }
+            None => drop(self.end_exchange()),
+        }
     }
 
     /// Continues in another way if the device refuses this one: such a refusal does not end the
@@ -293,7 +302,7 @@ impl Step<'_> {
             false => self.exchange.refuse_format(&mut self.cx, code),
         };
         let message = outgoing.and_then(|outgoing| self.message_otherwise(&outgoing));
-        let (Some(outgoing), Some(message)) = (outgoing, message) else {
+        let (Some(outgoing), Some(Ok(message))) = (outgoing, message) else {
             return false;
         };
         self.note(TimelineEvent::DatagramSent);
@@ -311,21 +320,27 @@ impl Step<'_> {
         }
     }
 
-    /// The same request, without what was refused in this attempt.
-    fn message_otherwise(&mut self, outgoing: &ExchangeRequest) -> Option<Message> {
+    /// The same request, without what was refused in this attempt; none if it is not needed any more.
+    fn message_otherwise(
+        &mut self,
+        outgoing: &ExchangeRequest,
+    ) -> Option<Result<Message, Unsendable>> {
         let state = outgoing.state;
         match outgoing.target {
             ExchangeTarget::Action(id) => match self.outgoing_request_of(id, state)? {
-                Ok(OutgoingRequest::Message(message)) => Some(message),
-                Ok(OutgoingRequest::Bytes(_)) | Err(_) => None,
+                Ok(OutgoingRequest::Message(message)) => Some(Ok(message)),
+                Ok(OutgoingRequest::Bytes(_)) => None,
+                Err(unsendable) => Some(Err(unsendable)),
             },
             ExchangeTarget::Observation(key) => {
-                self.observations.observe_again(&mut self.cx, key, state)
+                let message = self.observations.observe_again(&mut self.cx, key, state);
+                message.map(Ok)
             }
             ExchangeTarget::Report(part) => {
                 let read = (part, state.refused.formats);
                 let observations = &self.observations;
-                self.passive.message_of(&mut self.cx, observations, read)
+                let message = self.passive.message_of(&mut self.cx, observations, read);
+                message.map(Ok)
             }
             // Its further blocks are in the format of the first.
             ExchangeTarget::Notification(_) => None,

@@ -46,7 +46,10 @@ use crate::tags::Tags;
 
 pub(super) use blocks::{block, small_blocks};
 pub(super) use defining::definition;
-pub(super) use observing::{BATTERY, end_observing, observation_lost, observe, observing, tlv};
+pub(super) use observing::{
+    BATTERY, end_observing, observation_lost, observe, observe_several, observe_under, observing,
+    read_several, tlv,
+};
 pub(super) use plain::{
     BARE, coap, data_published, datagram, datagram_published, first_contact, port,
 };
@@ -55,7 +58,7 @@ pub(super) use rendering::{
     refused, refused_at_once, sent, undecodable, updated, without_record,
 };
 pub(super) use reporting::{REPORTING, reads, reported, unread};
-pub(super) use requests::{execute, execute_with, read, write};
+pub(super) use requests::{discover, execute, execute_with, read, write, write_attributes};
 
 pub(super) const S: i64 = 1_000;
 pub(super) const MINUTE: i64 = 60 * S;

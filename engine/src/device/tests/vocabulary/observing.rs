@@ -4,12 +4,14 @@ use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::{Message, MessageKind};
 use protocol::coap::token::Token;
+use protocol::lwm2m::attributes::Attributes;
+use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload;
 use protocol::lwm2m::value::Value;
 
-use super::requests::request;
+use super::requests::{lwm2m, request};
 use super::{DeviceFixture, HOME};
-use crate::action::{NewAction, Operation};
+use crate::action::{Lwm2mRequest, NewAction, Operation};
 use crate::device::record::Observation;
 
 use super::rendering::Lines;
@@ -88,6 +90,29 @@ impl DeviceFixture {
 
 pub(in crate::device::tests) fn observe(path: &str) -> NewAction {
     request(Operation::ObserveStart, path, None)
+}
+
+/// Observes a path under conditions, given as a query.
+pub(in crate::device::tests) fn observe_under(path: &str, query: &str) -> NewAction {
+    let attributes = Attributes::from_query(query).unwrap();
+    lwm2m(Lwm2mRequest::ObserveStart(
+        path.parse().unwrap(),
+        attributes,
+    ))
+}
+
+/// Observes several paths at once.
+pub(in crate::device::tests) fn observe_several(paths: &[&str]) -> NewAction {
+    lwm2m(Lwm2mRequest::ObserveCompositeStart(all_of(paths)))
+}
+
+/// Reads several paths at once.
+pub(in crate::device::tests) fn read_several(paths: &[&str]) -> NewAction {
+    lwm2m(Lwm2mRequest::ReadComposite(all_of(paths)))
+}
+
+fn all_of(paths: &[&str]) -> Box<[Path]> {
+    paths.iter().map(|path| path.parse().unwrap()).collect()
 }
 
 pub(in crate::device::tests) fn end_observing(path: &str) -> NewAction {

@@ -1,5 +1,7 @@
 //! The vocabulary of requests to the device.
 
+use protocol::lwm2m::attributes::Attributes;
+
 use crate::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
 use crate::idempotency::IdempotentCall;
 use crate::ids::TraceId;
@@ -20,11 +22,27 @@ pub(in crate::device::tests) fn execute_with(path: &str, arguments: &str) -> New
     request(Operation::Execute, path, Some(arguments))
 }
 
+pub(in crate::device::tests) fn discover(path: &str) -> NewAction {
+    request(Operation::Discover, path, None)
+}
+
+/// Writes attributes, given as a query.
+pub(in crate::device::tests) fn write_attributes(path: &str, query: &str) -> NewAction {
+    let attributes = Attributes::from_query(query).unwrap();
+    lwm2m(Lwm2mRequest::WriteAttributes(
+        path.parse().unwrap(),
+        attributes,
+    ))
+}
+
+/// An operation to be performed now, with one attempt.
+pub(super) fn lwm2m(request: Lwm2mRequest) -> NewAction {
+    action(Request::Lwm2m(request))
+}
+
 /// A request to be sent now, with one attempt.
 pub(super) fn request(operation: Operation, path: &str, data: Option<&str>) -> NewAction {
-    action(Request::Lwm2m(
-        Lwm2mRequest::parse(operation, path, data).unwrap(),
-    ))
+    lwm2m(Lwm2mRequest::parse(operation, path, data).unwrap())
 }
 
 pub(super) fn action(request: Request) -> NewAction {
