@@ -313,7 +313,12 @@ impl Schema {
 
     /// With an example.
     pub(in crate::api) fn example(self, example: impl Into<Node>) -> Self {
-        self.with("examples", vec![example.into()])
+        self.examples(vec![example])
+    }
+
+    /// With several examples.
+    pub(in crate::api) fn examples(self, examples: Vec<impl Into<Node>>) -> Self {
+        self.with("examples", examples)
     }
 
     /// With a default value.

@@ -3,6 +3,7 @@
 use engine::AttributeName;
 use engine::action::Operation;
 use engine::limits::REQUEST_PATHS_MAX;
+use serde_json::{Value, json};
 
 use super::{as_often, later, one_of, one_of_many, when};
 use crate::api::openapi::{ApiOperation as Described, Schema};
@@ -25,7 +26,9 @@ pub(in crate::api) fn create() -> Described {
         "DEVICE_NOT_REGISTERED",
         "the mode is `SEND_NOW` and the device is not registered",
     );
-    let body = one_of(cases().into_iter().zip(TITLES), "Lwm2mAction");
+    let cases = cases().into_iter().zip(examples());
+    let cases = cases.map(|(case, bodies)| case.examples(bodies));
+    let body = one_of(cases.zip(TITLES), "Lwm2mAction");
     let summary = "Create an LwM2M request";
     super::create("createLwm2mAction", summary, text, body, refusal)
 }
@@ -70,6 +73,48 @@ const TITLES: [&str; 12] = [
     "Observe several paths",
     "End the observation of several paths",
 ];
+
+/// Whole bodies for each kind of request. A device with the objects of `signalbox demo` performs them
+/// in this order.
+fn examples() -> [Vec<Value>; 12] {
+    const SENSOR: &str = "/3303/0/5700";
+    let of = |action: &str, address: &str| json!({ "action": action, "resourceAddress": address });
+    let with = |mut body: Value, name: &str, value: Value| {
+        body[name] = value;
+        body
+    };
+    let several = |action: &str| json!({ "action": action, "resourceAddresses": [SENSOR, "/3/0"] });
+    let sensor = json!({ "5700": "21.5", "5701": "Cel" });
+    let offset = json!({ "14": "+02:00" });
+    let written = json!({ "/1/0/1": "600", "/3/0/14": "+02:00" });
+    let observe = of("observe-start", "/3303/0/5701");
+    let conditions = of("observe-start", SENSOR);
+    [
+        vec![
+            of("read", SENSOR),
+            of("read", "/3/0"),
+            of("discover", "/3303"),
+        ],
+        vec![with(of("write", "/3/0/14"), "data", json!("+01:00"))],
+        vec![of("execute", "/1/0/8")],
+        vec![with(of("create", "/3303/1"), "data", sensor)],
+        vec![of("delete", "/3303/1")],
+        vec![with(
+            of("write-attributes", SENSOR),
+            "attributes",
+            json!({ "pmin": 10, "gt": 30, "lt": null }),
+        )],
+        vec![with(of("write-instance", "/3/0"), "data", offset)],
+        vec![several("read-composite")],
+        vec![json!({ "action": "write-composite", "data": written })],
+        vec![
+            observe,
+            with(conditions, "attributes", json!({ "pmin": 60, "st": 0.5 })),
+        ],
+        vec![several("observe-composite-start")],
+        vec![several("observe-composite-end")],
+    ]
+}
 
 /// The kinds of requests, without the devices and the time.
 pub(super) fn kinds() -> [Schema; 12] {
