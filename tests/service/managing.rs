@@ -1,5 +1,7 @@
 //! Can a caller list, create, delete and write whole object instances, and write attributes?
 
+use std::collections::BTreeSet;
+
 use harness::device::configuration::Configuration;
 use harness::device::resource::{AnswerMode, Resource};
 use protocol::coap::code::Code;
@@ -9,9 +11,11 @@ use protocol::lwm2m::value::Value;
 use protocol::lwm2m::version::EnablerVersion;
 use serde_json::{Value as Json, json};
 
+use crate::composite::speaking;
 use crate::errors::check;
 use crate::test_service::{ID, TestService, with};
-use crate::vocabulary::lwm2m::{outcome, read, when_active};
+use crate::values::every_type;
+use crate::vocabulary::lwm2m::{observe_end, outcome, read, when_active, write};
 
 #[test]
 fn a_discover_lists_instances_resources_and_attributes() {
@@ -103,6 +107,111 @@ fn a_resource_instance_is_deleted_alone() {
     assert_eq!(outcome(&deleted), ("SUCCEEDED", "202"), "{deleted}");
     let left = setup.perform(&read("/3/0/6"));
     assert_eq!(payload(&left), json!({ "/3/0/6/0": 1 }), "{left}");
+}
+
+#[test]
+fn an_instance_of_a_resource_is_written_in_an_instance_that_was_created() {
+    let setup = TestService::with(&[], every_type(Configuration::new(ID)));
+    let values = json!({ "110": "new", "1110/0": "zero", "1110/2": "two" });
+    let created = setup.perform(&create("/3442/5", values));
+    assert_eq!(outcome(&created), ("SUCCEEDED", "201"), "{created}");
+    // One that is there is replaced, one that is not is created.
+    for (address, text) in [("/3442/5/1110/2", "TWO"), ("/3442/5/1110/7", "seven")] {
+        let written = setup.perform(&write(address, text));
+        assert_eq!(outcome(&written), ("SUCCEEDED", "204"), "{written}");
+    }
+    let held = payload(&setup.perform(&read("/3442/5/1110")));
+    let expected = json!({
+        "/3442/5/1110/0": "zero", "/3442/5/1110/2": "TWO", "/3442/5/1110/7": "seven",
+    });
+    assert_eq!(held, expected);
+}
+
+#[test]
+fn the_rights_and_the_owner_of_an_object_are_written_like_any_values() {
+    let mut configuration = Configuration::new(ID);
+    let rights = [
+        (Path::resource(2, 0, 0), 3303),
+        (Path::resource(2, 0, 1), 0),
+        (Path::resource_instance(2, 0, 2, 1111), 15),
+        (Path::resource(2, 0, 3), 1111),
+    ];
+    let rights = rights.map(|(path, value)| Resource::holding(path, Value::Integer(value)));
+    configuration.resources.extend(rights);
+    let setup = TestService::with(&[], configuration);
+    let granted = setup.perform(&write_instance("/2/0", json!({ "2/2222": 1 })));
+    assert_eq!(outcome(&granted), ("SUCCEEDED", "204"), "{granted}");
+    let passed_on = setup.perform(&write("/2/0/3", "2222"));
+    assert_eq!(outcome(&passed_on), ("SUCCEEDED", "204"), "{passed_on}");
+    let held = payload(&setup.perform(&read("/2/0")));
+    let expected = json!({
+        "/2/0/0": 3303, "/2/0/1": 0, "/2/0/2/1111": 15, "/2/0/2/2222": 1, "/2/0/3": 2222,
+    });
+    assert_eq!(held, expected);
+}
+
+#[test]
+fn every_operation_is_created_for_many_devices_and_by_a_schedule() {
+    const MANY: &str = "/management-api/v1/integrate/devices/actions/LWM2M";
+    const SCHEDULES: &str = "/management-api/v1/schedules";
+    let setup = TestService::new();
+    let bodies = [
+        create("/3303/1", json!({ "5700": "1.5" })),
+        delete("/3303/1"),
+        discover("/3303"),
+        with(
+            write_instance("/1/0", json!({ "1": "600" })),
+            "replace",
+            true,
+        ),
+        write_attributes("/3303/0/5700", json!({ "pmin": "5", "st": "0.5" })),
+        json!({ "action": "read-composite", "resourceAddresses": ["/3/0", "/6"] }),
+        json!({ "action": "write-composite", "data": { "/3/0/14": "+02:00" } }),
+        json!({ "action": "observe-composite-start", "resourceAddresses": ["/"] }),
+        json!({ "action": "observe-composite-end", "resourceAddresses": ["/"] }),
+    ];
+    for body in bodies {
+        let body = when_active(body);
+        let named = with(body.clone(), "deviceIds", json!([ID]));
+        let answer = setup.caller.post(MANY, &named).expect(202);
+        let id = answer["acceptedRequests"][0]["requestId"].as_str().unwrap();
+        let kept = &setup.caller.action(id)["requestData"];
+        for (name, value) in body.as_object().unwrap() {
+            assert_eq!(kept[name], *value, "{kept}");
+        }
+        let selected = with(body.clone(), "filter", json!({}));
+        let answer = setup.caller.post(MANY, &selected).expect(202);
+        assert_eq!(answer["matched"], 1, "{answer}");
+        let request = with(selected, "protocol", "LWM2M");
+        let schedule = json!({ "every": 86_400, "request": request });
+        let created = setup.caller.post(SCHEDULES, &schedule).expect(201);
+        let path = format!("{SCHEDULES}/{}", created["id"].as_str().unwrap());
+        let shown = &setup.caller.request("GET", &path).expect(200)["request"];
+        for (name, value) in body.as_object().unwrap() {
+            assert_eq!(shown[name], *value, "{shown}");
+        }
+        let cancelled = format!("/management-api/v1/integrate/devices/{ID}/actions/requests");
+        setup.caller.request("DELETE", &cancelled).expect(200);
+    }
+}
+
+#[test]
+fn the_bodies_in_the_description_of_the_api_are_performed() {
+    let setup = TestService::with(&[], speaking(&[ContentFormat::SENML_CBOR]));
+    let described = setup.caller.request("GET", "/openapi.json").expect(200);
+    let cases = described["components"]["schemas"]["Lwm2mAction"]["oneOf"].as_array();
+    let bodies = cases.unwrap().iter();
+    let bodies = bodies.flat_map(|case| case["examples"].as_array().unwrap());
+    let mut operations = BTreeSet::new();
+    for body in bodies {
+        let done = setup.perform(body);
+        assert_eq!(done["status"], "SUCCEEDED", "{done}");
+        operations.insert(body["action"].as_str().unwrap().to_owned());
+    }
+    // An example ends what none of them begins.
+    let ended = setup.perform(&observe_end("/3303/0/5701"));
+    assert_eq!(ended["status"], "SUCCEEDED", "{ended}");
+    assert_eq!(operations.len(), 13, "{operations:?}");
 }
 
 #[test]

@@ -49,6 +49,31 @@ fn changes_of_several_paths_are_notified_together_until_the_end() {
 }
 
 #[test]
+fn instances_that_are_created_and_deleted_are_notified() {
+    let setup = TestService::with(&[], speaking(&[ContentFormat::SENML_CBOR]));
+    let begun = setup.perform(&start(&["/3303", "/3/0/14"]));
+    assert_eq!(outcome(&begun), ("SUCCEEDED", "205"), "{begun}");
+    let create =
+        json!({ "action": "create", "resourceAddress": "/3303/1", "data": { "5700": -4 } });
+    let created = setup.perform(&create);
+    assert_eq!(outcome(&created), ("SUCCEEDED", "201"), "{created}");
+    let notified = setup.once_notified_together(&begun, 1);
+    assert_eq!(notified[0]["/3303/1/5700"], -4.0, "{notified:?}");
+    assert_eq!(notified[0]["/3303/0/5700"], 21.5, "{notified:?}");
+    setup
+        .device
+        .set(Path::resource(3303, 1, 5700), Value::Float(-5.0));
+    let notified = setup.once_notified_together(&begun, 2);
+    assert_eq!(notified[1]["/3303/1/5700"], -5.0, "{notified:?}");
+    let delete = json!({ "action": "delete", "resourceAddress": "/3303/1" });
+    let deleted = setup.perform(&delete);
+    assert_eq!(outcome(&deleted), ("SUCCEEDED", "202"), "{deleted}");
+    let notified = setup.once_notified_together(&begun, 3);
+    assert_eq!(notified[2].get("/3303/1/5700"), None, "{notified:?}");
+    assert_eq!(notified[2]["/3303/0/5700"], 21.5, "{notified:?}");
+}
+
+#[test]
 fn several_paths_are_observed_again_after_a_crash_and_a_new_registration() {
     let mut setup = TestService::with(&[], speaking(&[ContentFormat::SENML_CBOR]));
     let begun = setup.perform(&start(&PATHS));

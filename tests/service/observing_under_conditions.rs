@@ -63,6 +63,20 @@ fn since_1_2_the_attributes_are_in_the_observe() {
 }
 
 #[test]
+fn a_value_is_notified_each_longest_period_though_it_does_not_change() {
+    for version in [EnablerVersion::V1_1, EnablerVersion::V1_2] {
+        let setup = TestService::with(&[], of(version));
+        setup.perform(&observe(json!({ "pmin": 0, "pmax": 1 })));
+        let notified = setup.caller.once_notified(ID, ADDRESS, 2);
+        let same = json!({ ADDRESS: 21.5 });
+        assert!(
+            notified.iter().all(|values| *values == same),
+            "{notified:?}"
+        );
+    }
+}
+
+#[test]
 fn attributes_are_requested_again_after_a_new_registration_and_a_crash() {
     for version in [EnablerVersion::V1_1, EnablerVersion::V1_2] {
         let mut setup = TestService::with(&[], of(version));

@@ -4,9 +4,11 @@ use protocol::coap::code::Code;
 use protocol::coap::option;
 use serde_json::json;
 
-use crate::test_service::{ID, start};
+use crate::test_service::{ID, TestService, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::device::DEVICE_IP;
+use crate::vocabulary::lwm2m::{execute, outcome, read, when_active, write};
+use crate::vocabulary::poll::until;
 use crate::vocabulary::service::Service;
 use crate::vocabulary::wire::{
     DeviceSocket, deregister, location_of, register, register_with, request, update,
@@ -143,6 +145,39 @@ fn deviations_of_real_devices_are_accepted() {
         .with_uri_query([endpoint.as_str(), "lwm2m=1.1"])
         .with_payload("</3/0>");
     assert_eq!(wire.ask(&without_format).code, Code::CREATED);
+}
+
+#[test]
+fn a_lifetime_that_is_written_to_the_device_comes_back_in_an_update() {
+    let setup = TestService::new();
+    let written = setup.caller.perform(ID, &write("/1/0/1", "600"));
+    assert_eq!(outcome(&written), ("SUCCEEDED", "204"), "{written}");
+    until("the new lifetime", || {
+        (inspect(&setup.caller)["registration"]["lifetime"] == 600).then_some(())
+    });
+}
+
+#[test]
+fn an_update_that_is_triggered_releases_the_next_request() {
+    let setup = TestService::new();
+    let waiting = when_active(read("/3/0/0"));
+    let waiting = setup.caller.create_action(ID, &waiting);
+    let triggered = setup.caller.perform(ID, &execute("/1/0/8"));
+    assert_eq!(outcome(&triggered), ("SUCCEEDED", "204"), "{triggered}");
+    let released = setup.caller.final_action(&waiting);
+    assert_eq!(outcome(&released), ("SUCCEEDED", "205"), "{released}");
+}
+
+#[test]
+fn a_device_that_is_disabled_deregisters() {
+    let setup = TestService::new();
+    let disabled = setup.caller.perform(ID, &execute("/1/0/4"));
+    assert_eq!(outcome(&disabled), ("SUCCEEDED", "204"), "{disabled}");
+    until("the end of the registration", || {
+        inspect(&setup.caller)["registration"]
+            .is_null()
+            .then_some(())
+    });
 }
 
 #[test]
