@@ -125,6 +125,8 @@ fn an_instance_of_a_resource_is_written_in_an_instance_that_was_created() {
         "/3442/5/1110/0": "zero", "/3442/5/1110/2": "TWO", "/3442/5/1110/7": "seven",
     });
     assert_eq!(held, expected);
+    let one = setup.perform(&read("/3442/5/1110/7"));
+    assert_eq!(one["resultData"]["payload"], "seven", "{one}");
 }
 
 #[test]
@@ -216,7 +218,12 @@ fn the_bodies_in_the_description_of_the_api_are_performed() {
 
 #[test]
 fn a_partial_write_keeps_other_resources_and_a_replacement_does_not() {
-    for format in [ContentFormat::LWM2M_TLV, ContentFormat::SENML_JSON] {
+    for format in [
+        ContentFormat::LWM2M_TLV,
+        ContentFormat::LWM2M_JSON,
+        ContentFormat::SENML_CBOR,
+        ContentFormat::SENML_JSON,
+    ] {
         let mut configuration = Configuration::new(ID).speaking(&[format]);
         let path = Path::resource(1, 0, 2);
         let spare = Resource::holding(path, Value::Integer(7));

@@ -131,13 +131,26 @@ pub struct Observation {
     pub newest: Option<NewestNotification>,
 }
 
-/// What an observation is of.
-#[derive(Clone, Debug, Eq, PartialEq)]
+/// What an observation is of. The order of several paths does not matter.
+#[derive(Clone, Debug, Eq)]
 pub enum ObservationTarget {
     /// A path.
     Path(Path),
     /// Several paths at once (LwM2M Core 1.1 section 6.4.7).
     Paths(Box<[Path]>),
+}
+
+impl PartialEq for ObservationTarget {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Path(one), Self::Path(other)) => one == other,
+            (Self::Paths(some), Self::Paths(others)) => {
+                // No path is given twice.
+                some.len() == others.len() && some.iter().all(|path| others.contains(path))
+            }
+            (Self::Path(_), Self::Paths(_)) | (Self::Paths(_), Self::Path(_)) => false,
+        }
+    }
 }
 
 impl ObservationTarget {

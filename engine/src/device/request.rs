@@ -219,9 +219,12 @@ impl RequestContext<'_, '_> {
         refused: FormatSet,
     ) -> Option<Message> {
         let none = Attributes::default();
+        // In the order of the request that began it: the device compares the whole request.
         let observation = self.observations.find(target);
-        let attributes = observation.map_or(&none, |it| &it.attributes);
-        let what = Observed { target, attributes };
+        let what = Observed {
+            target: observation.map_or(target, |it| &it.target),
+            attributes: observation.map_or(&none, |it| &it.attributes),
+        };
         self.cx.codec().cancel_observation(label, what, refused)
     }
 
@@ -258,26 +261,34 @@ impl RequestContext<'_, '_> {
     fn check_attributes(&self, path: Path, attributes: &Attributes) -> Result<(), Unsendable> {
         let codec = self.cx.codec();
         let enabler = codec.enabler();
-        let names = || attributes.iter().map(|attribute| attribute.name);
-        let unknown = names().filter(|name| name.since() > enabler);
-        let unknown: Vec<&str> = unknown.map(AttributeName::as_str).collect();
-        if !unknown.is_empty() {
-            let unknown = unknown.join(", ");
-            let why = format!("the device speaks LwM2M {enabler}, which does not have {unknown}");
-            return Err(unsendable(why));
-        }
-        let Some(data_type) = codec.type_of(path) else {
-            return Ok(());
+        let data_type = codec.type_of(path);
+        let listed = |is_wrong: &dyn Fn(AttributeName) -> bool| {
+            let names = attributes.iter().map(|attribute| attribute.name);
+            let wrong = names.filter(|name| is_wrong(*name));
+            let wrong: Vec<&str> = wrong.map(AttributeName::as_str).collect();
+            (!wrong.is_empty()).then(|| wrong.join(", "))
         };
-        let wrong = names().filter(|name| !is_condition_on(*name, data_type));
-        let wrong: Vec<&str> = wrong.map(AttributeName::as_str).collect();
-        match wrong.is_empty() {
+        let unknown = listed(&|name| name.since() > enabler).map(|unknown| {
+            format!("the device speaks LwM2M {enabler}, which does not have {unknown}")
+        });
+        let misplaced = data_type.and_then(|data_type| {
+            let wrong = listed(&|name| !is_condition_on(name, data_type))?;
+            let of = data_type.as_str();
+            Some(format!(
+                "{path} is of type {of}, on which {wrong} can be no condition"
+            ))
+        });
+        let failure = match misplaced {
+            Some(_) => ActionFailure::Unsendable,
+            None => ActionFailure::Refused,
+        };
+        let faults: Vec<String> = [unknown, misplaced].into_iter().flatten().collect();
+        match faults.is_empty() {
             true => Ok(()),
-            false => {
-                let (wrong, of) = (wrong.join(", "), data_type.as_str());
-                let why = format!("{path} is of type {of}, on which {wrong} can be no condition");
-                Err(unfit(why))
-            }
+            false => Err(Unsendable {
+                failure,
+                why: faults.join("; "),
+            }),
         }
     }
 
@@ -301,7 +312,10 @@ impl RequestContext<'_, '_> {
         if self.queue.begins_observing(target) || self.observations.find(target).is_some() {
             return Ok(());
         }
-        Err(unsendable(format!("{target} is not observed")))
+        Err(unsendable(match target {
+            ObservationTarget::Path(path) => format!("{path} is not observed"),
+            ObservationTarget::Paths(_) => format!("there is no observation of just {target}"),
+        }))
     }
 
     fn token_of(&mut self, request: &Lwm2mRequest, attempt: AttemptState) -> Token {

@@ -8,8 +8,8 @@ use thiserror::Error;
 use super::path::Path;
 use super::version::EnablerVersion;
 
-/// Bounds the form of a number on the wire, which has no exponent: a Uri-Query option has 255 bytes at
-/// most (RFC 7252 section 5.10), and no sensor measures that finely.
+/// Bounds the form of a number on the wire, which has no exponent: a Uri-Query option has 255 bytes
+/// at most (RFC 7252 section 5.10), and no sensor measures that finely.
 pub const NUMBER_BYTES_MAX: usize = 64;
 
 /// An attribute that a server may write.

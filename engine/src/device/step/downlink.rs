@@ -265,7 +265,7 @@ impl Step<'_> {
             }
     }
 
-    /// Requests the observation, once its attributes were written. If that is not possible any more,
+    /// Requests the observation, once its attributes were written. If that is no longer possible,
     /// because the device registered in another release or its objects changed, the request fails:
     /// the answer in flight is not that to an Observe.
     fn begin_observing(&mut self, code: Code) {
@@ -320,7 +320,7 @@ impl Step<'_> {
         }
     }
 
-    /// The same request, without what was refused in this attempt; none if it is not needed any more.
+    /// The same request, without what was refused in this attempt; none if it is no longer needed.
     fn message_otherwise(
         &mut self,
         outgoing: &ExchangeRequest,

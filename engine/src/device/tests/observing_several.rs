@@ -6,7 +6,8 @@ use protocol::coap::message::{Message, MessageKind};
 use protocol::coap::token::Token;
 
 use super::vocabulary::{
-    DeviceFixture, HOME, OBJECTS, ended, observe_several, published, read_several,
+    DeviceFixture, HOME, OBJECTS, end_observing_several, ended, observe_several, published,
+    read_several,
 };
 use crate::action::Status::Succeeded;
 
@@ -63,6 +64,26 @@ fn an_observation_that_the_device_can_no_longer_be_requested_is_logged_as_lost()
         assert!(logged, "{release:?}: {effects:?}");
         assert!(fixture.observations().is_empty(), "{release:?}");
     }
+}
+
+#[test]
+fn an_observation_of_several_paths_is_found_in_any_order() {
+    let mut fixture = observed();
+    let token = Token::new(&fixture.snapshot().observations[0].token).unwrap();
+    fixture.ask(end_observing_several(&["/3303", "/3/0/9"]));
+    let cancel = fixture.last_request();
+    assert_eq!((cancel.observe(), cancel.token), (Some(1), token));
+    let payload = String::from_utf8_lossy(&cancel.payload).into_owned();
+    let [battery, sensors] = ["/3/0/9", "/3303"].map(|path| payload.find(path).unwrap());
+    assert!(battery < sensors, "as the request that began it: {payload}");
+    let answer = fixture.piggybacked(Code::CONTENT);
+    fixture.receives(HOME, &answer);
+    assert!(fixture.observations().is_empty());
+    let effects = fixture
+        .submit(end_observing_several(&["/3303", "/3/0/9"]))
+        .1;
+    let why = "there is no observation of just /3303, /3/0/9";
+    assert!(effects.iter().any(|line| line.contains(why)), "{effects:?}");
 }
 
 /// A device with an observation of several paths.

@@ -5,6 +5,7 @@ use protocol::coap::code::Code;
 
 use super::vocabulary::{
     BATTERY, DeviceFixture, Lines, OBJECTS, all, ended, observe_under, observing, published, sent,
+    write_attributes,
 };
 use crate::action::Status::{Failed, Succeeded};
 
@@ -48,6 +49,24 @@ fn an_observe_that_cannot_follow_its_attributes_fails_with_the_reason() {
         effects.ends_with(&next),
         "nothing is in flight: {effects:?}"
     );
+}
+
+#[test]
+fn attributes_that_the_release_and_the_resource_cannot_have_are_named_together() {
+    let mut fixture = DeviceFixture::registered();
+    for request in [
+        observe_under("/3/0/14", "pmin=5&st=2&con=1&hqmax=3"),
+        write_attributes("/3/0/14", "pmin=5&st=2&con=1&hqmax=3"),
+    ] {
+        let (accepted, effects) = fixture.submit(request);
+        let failed = fixture.saved(accepted.unwrap().id);
+        let why = "the device speaks LwM2M 1.1, which does not have con, hqmax; \
+                   /3/0/14 is of type STRING, on which st can be no condition";
+        let outcome = failed.outcome.as_ref().unwrap();
+        assert_eq!(outcome.error.as_deref(), Some(why));
+        let sent = effects.iter().filter(|line| line.starts_with("send"));
+        assert_eq!(sent.count(), 0, "{effects:?}");
+    }
 }
 
 /// The first value, and the observation.

@@ -1,5 +1,5 @@
-//! Does a caller learn that the device protects an object, and is it asked all the same? Which server
-//! has which rights is decided by the device (LwM2M Core 1.1 section 8).
+//! Does a caller learn that the device protects an object, and is it asked all the same? Which
+//! server has which rights is decided by the device (LwM2M Core 1.1 section 8).
 
 use protocol::coap::code::Code;
 

@@ -253,6 +253,16 @@ fn an_operation_the_model_does_not_allow_is_sent_anyway() {
 }
 
 #[test]
+fn sends_are_muted_and_permitted_by_a_boolean_of_the_server_object() {
+    for (data, text) in [("true", "1"), ("false", "0")] {
+        let mut fixture = DeviceFixture::registered();
+        let effects = fixture.submit(write("/1/0/23", data)).1;
+        let message = sent(&format!("CON PUT /1/0/23 format 0 {text:?} m1"));
+        assert!(effects.ends_with(&message), "{effects:?}");
+    }
+}
+
+#[test]
 fn a_write_of_an_empty_text_is_a_write() {
     let mut fixture = DeviceFixture::registered();
     let (_, effects) = fixture.submit(write("/3/0/14", ""));

@@ -47,8 +47,8 @@ use crate::tags::Tags;
 pub(super) use blocks::{block, small_blocks};
 pub(super) use defining::definition;
 pub(super) use observing::{
-    BATTERY, end_observing, observation_lost, observe, observe_several, observe_under, observing,
-    read_several, tlv,
+    BATTERY, end_observing, end_observing_several, observation_lost, observe, observe_several,
+    observe_under, observing, read_several, tlv,
 };
 pub(super) use plain::{
     BARE, coap, data_published, datagram, datagram_published, first_contact, port,

@@ -69,7 +69,7 @@ pub fn encode(links: &[DiscoveredLink]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
+    use proptest::{prop_assert_eq, proptest};
 
     use super::*;
 

@@ -74,8 +74,8 @@ const TITLES: [&str; 12] = [
     "End the observation of several paths",
 ];
 
-/// Whole bodies for each kind of request. A device with the objects of `signalbox demo` performs them
-/// in this order.
+/// Whole bodies for each kind of request. A device with the objects of `signalbox demo` performs
+/// them in this order.
 fn examples() -> [Vec<Value>; 12] {
     const SENSOR: &str = "/3303/0/5700";
     let of = |action: &str, address: &str| json!({ "action": action, "resourceAddress": address });
@@ -227,11 +227,11 @@ pub(super) fn kinds() -> [Schema; 12] {
         several,
     );
     let end = Operation::ObserveCompositeEnd;
-    let end_composite = of(end, "End the observation of exactly these paths.").must(
-        "resourceAddresses",
-        paths(),
-        several,
-    );
+    let end_composite = of(
+        end,
+        "End the observation of exactly these paths, in any order.",
+    )
+    .must("resourceAddresses", paths(), several);
     [
         read,
         write,

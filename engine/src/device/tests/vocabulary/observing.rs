@@ -106,6 +106,11 @@ pub(in crate::device::tests) fn observe_several(paths: &[&str]) -> NewAction {
     lwm2m(Lwm2mRequest::ObserveCompositeStart(all_of(paths)))
 }
 
+/// Ends the observation of several paths.
+pub(in crate::device::tests) fn end_observing_several(paths: &[&str]) -> NewAction {
+    lwm2m(Lwm2mRequest::ObserveCompositeEnd(all_of(paths)))
+}
+
 /// Reads several paths at once.
 pub(in crate::device::tests) fn read_several(paths: &[&str]) -> NewAction {
     lwm2m(Lwm2mRequest::ReadComposite(all_of(paths)))
