@@ -1,7 +1,9 @@
-//! Does each line of the specification have the tests that docs/seed-coverage.md names for it?
+//! Does each line of the specification have the tests that docs/seed-coverage.md names for it, and
+//! each case of conformance those that docs/lwm2m-conformance.md names?
 //!
-//! A row of a table there has three cells: what the specification says, what the service does, and
-//! the tests that cover it, each as `file::test`, or that it is not built.
+//! A row of a table there has three cells: what the specification says or the name of the case,
+//! what the service does or the case asks, and the tests that cover it, each as `file::test`, or
+//! that it is not built or not done.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,8 +12,37 @@ use super::tree;
 
 const DOCUMENT: &str = "docs/seed-coverage.md";
 
+const CONFORMANCE: &str = "docs/lwm2m-conformance.md";
+
 /// What a row says in place of tests if there is nothing to test.
-const NOT_BUILT: &str = "not built";
+const UNTESTED: [&str; 2] = ["not built", "not done"];
+
+/// The numbers of the cases of LwM2M.
+const LWM2M_CASES: [u16; 61] = [
+    0, 1, 2, 4, 5, 6, 7, 8, 9, 101, 102, 103, 104, 105, 107, 108, 109, 201, 203, 204, 205, 211,
+    212, 215, 220, 221, 222, 223, 224, 225, 226, 227, 228, 229, 230, 231, 232, 233, 234, 235, 236,
+    237, 241, 256, 257, 260, 261, 280, 281, 301, 302, 303, 304, 305, 306, 307, 308, 309, 310, 311,
+    401,
+];
+
+/// The numbers of the cases of CoAP by their group.
+const COAP_CASES: [(&str, &[u8]); 4] = [
+    (
+        "CORE",
+        &[
+            1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 31,
+        ],
+    ),
+    ("BLOCK", &[1, 2, 3, 4, 5, 6]),
+    ("LINK", &[1, 2, 3, 4, 5, 6, 7, 8, 9]),
+    ("OBS", &[1, 2, 4, 5, 6, 7, 8, 9, 10, 12]),
+];
+
+/// How many ways there are in which servers trip.
+const TRAPS: u8 = 16;
+
+/// The additions of LwM2M 1.2 at least.
+const ADDITIONS_MIN: usize = 15;
 
 /// The sections of the specification that the document goes through.
 const SECTIONS: [&str; 24] = [
@@ -29,15 +60,30 @@ pub(crate) struct Row {
 
 #[test]
 fn each_line_of_the_specification_has_its_named_tests() {
-    let text = fs::read_to_string(tree::root().join(DOCUMENT)).unwrap();
-    let rows = rows(&text);
+    let rows = rows_of(DOCUMENT);
     assert!(rows.len() > 100, "only {} rows", rows.len());
-    let missing = rows.iter().flat_map(|row| {
-        let missing = faults(row, &is_a_test).into_iter();
-        missing.map(|fault| format!("{DOCUMENT}:{}: {fault}", row.line))
+    hold_tests(DOCUMENT, &rows);
+}
+
+#[test]
+fn each_case_of_conformance_is_listed_with_its_named_tests() {
+    let rows = rows_of(CONFORMANCE);
+    hold_tests(CONFORMANCE, &rows);
+    let listed = || rows.iter().filter_map(|row| row.cells.first());
+    let lwm2m = LWM2M_CASES.iter().map(|number| format!("int-{number}"));
+    let coap = COAP_CASES.iter().flat_map(|(group, numbers)| {
+        let name = move |number: &u8| format!("TD_COAP_{group}_{number:02}");
+        numbers.iter().map(name)
     });
-    let missing: Vec<_> = missing.collect();
-    super::hold("each line has the tests named for it", &missing);
+    let traps = (1..=TRAPS).map(|number| format!("trap-{number}"));
+    let is_named = |name: &String| listed().filter(|it| *it == name).count() == 1;
+    let missing = lwm2m.chain(coap).chain(traps).filter(|it| !is_named(it));
+    let missing: Vec<_> = missing
+        .map(|name| format!("{CONFORMANCE}: {name} is not there once"))
+        .collect();
+    super::hold("each case is listed once", &missing);
+    let additions = listed().filter(|it| it.starts_with("1.2/")).count();
+    assert!(additions >= ADDITIONS_MIN, "only {additions} of LwM2M 1.2");
 }
 
 #[test]
@@ -74,6 +120,20 @@ fn each_kind_of_log_entry_is_in_the_guide_of_the_api() {
     super::hold("each kind of log entry is described", &missing);
 }
 
+fn rows_of(document: &str) -> Vec<Row> {
+    rows(&fs::read_to_string(tree::root().join(document)).unwrap())
+}
+
+/// Fails if a row of a document names no test, or one that is not there.
+fn hold_tests(document: &str, rows: &[Row]) {
+    let missing = rows.iter().flat_map(|row| {
+        let missing = faults(row, &is_a_test).into_iter();
+        missing.map(|fault| format!("{document}:{}: {fault}", row.line))
+    });
+    let missing: Vec<_> = missing.collect();
+    super::hold("each line has the tests named for it", &missing);
+}
+
 /// The faults of a row.
 pub(crate) fn faults(row: &Row, is_a_test: &dyn Fn(&str, &str) -> bool) -> Vec<String> {
     let [_, _, tests] = row.cells.as_slice() else {
@@ -84,8 +144,12 @@ pub(crate) fn faults(row: &Row, is_a_test: &dyn Fn(&str, &str) -> bool) -> Vec<S
     }
     let mut faults = Vec::new();
     let named: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
-    if named.is_empty() && !tests.starts_with(NOT_BUILT) {
-        faults.push(format!("no test, and not marked {NOT_BUILT}"));
+    let is_marked = UNTESTED.iter().any(|mark| tests.starts_with(mark));
+    if named.is_empty() && !is_marked {
+        faults.push(format!(
+            "no test, and not marked as {}",
+            UNTESTED.join(" or ")
+        ));
     }
     for name in named {
         match name.split_once("::") {
@@ -148,6 +212,7 @@ fn a_row_without_a_test_that_is_there_is_a_fault() {
         ("x | y | `a.rs::b`, `a.rs::c`", 1),
         ("x | y | `b.rs::b`, `b`", 2),
         ("x | y | not built", 0),
+        ("x | y | not done: why", 0),
         ("x | y | not built: `a.rs::b`", 0),
         ("x | y | not built: `a.rs::c`", 1),
         ("x | y | later", 1),
