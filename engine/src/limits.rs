@@ -322,6 +322,21 @@ pub const SERVER_DOMAIN_BYTES_MAX: usize = 266;
 /// is up to 12 bytes of a URL. A longer one is refused.
 pub const WEBHOOK_KEY_CHARACTERS_MAX: usize = 512;
 
+/// Numbers of events that a stream reads at once from a partition: some ten kibibytes, and one check
+/// of its token for all of them.
+pub const STREAM_ROWS_AT_ONCE: u32 = 256;
+
+/// Events whose content a stream reads at once: an event has a few hundred bytes, and 2 MiB at worst.
+pub const STREAM_EVENTS_AT_ONCE: usize = 16;
+
+/// Devices of which a stream remembers whether they pass its filter for tags: some ten bytes each.
+/// Beyond the bound it forgets all of them and reads them again.
+pub const STREAM_DEVICES_MAX: usize = 4_096;
+
+/// How long a stream relies on the tags of a device that it has read: from then on changed tags
+/// count.
+pub const STREAM_TAGS_MS: i64 = 10_000;
+
 /// Object definitions a customer may have, each version counted: they are listed on one page, and a
 /// fleet has a few dozen private objects. One more is refused with 409.
 pub const DEFINITIONS_MAX: usize = 200;
@@ -349,6 +364,17 @@ pub const DEVICES_EXAMINED_MAX: u32 = 3_000;
 /// store, so that in a fleet of a million most are read from the disk's cache, at ten microseconds
 /// each.
 pub const RECORDS_EXAMINED_MAX: u32 = 750;
+
+/// Buckets of a series: more than a chart has pixels. More are refused with 400.
+pub const SERIES_POINTS_MAX: u32 = 2_000;
+
+/// Events that one call for a series examines: those of a week if the device reports every half
+/// minute. To read one costs some ten microseconds, so a call takes some tenths of a second at most.
+/// Beyond the bound the response says so, and the next call continues behind the last one examined.
+pub const SERIES_EVENTS_MAX: u32 = 20_000;
+
+/// Those of them that are read at once, in some milliseconds: other lists are read in between.
+pub const SERIES_EVENTS_AT_ONCE: u32 = 500;
 
 /// Tags of a device: far more than fleets are divided by, and each is an index row of the store.
 /// More are refused with 400.

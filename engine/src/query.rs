@@ -2,6 +2,7 @@
 
 pub mod devices;
 pub mod listed;
+pub mod series;
 
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;

@@ -58,7 +58,7 @@ pub struct TestBed<'a> {
 /// A property that must hold.
 type Law = fn(&TestBed<'_>);
 
-const LAWS: [(&str, Law); 89] = [
+const LAWS: [(&str, Law); 91] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -266,6 +266,14 @@ const LAWS: [(&str, Law); 89] = [
     (
         "events are found by time, type and path",
         events::are_found_by_time_type_and_path,
+    ),
+    (
+        "events have samples of a path, read page by page",
+        events::have_samples_of_a_path,
+    ),
+    (
+        "events that are durable have numbers up to the newest",
+        events::that_are_durable_have_numbers_up_to_the_newest,
     ),
     (
         "events of every kind are read as they were written",

@@ -1,4 +1,5 @@
-//! What do forwarders read? The queued events of a destination, and its progress.
+//! What do forwarders and streams read? The queued events of a customer, and the progress of each
+//! destination.
 
 use std::sync::Arc;
 
@@ -52,6 +53,10 @@ pub trait DeliveryReads: Send + Sync {
         let events = self.events(customer, vec![queued]);
         Box::pin(async move { Ok(events.await?.pop()) })
     }
+
+    /// The greatest number of a durable event, of any customer: those that become durable later have
+    /// greater ones.
+    fn newest_durable(&self) -> Sequence;
 
     /// Returns a notifier that learns of every partition in which an event of a customer is stored,
     /// once that is durable and as long as the notifier is held. Events that were stored before are

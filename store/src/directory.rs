@@ -13,6 +13,7 @@ use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId, JobId, Sch
 use engine::job::{Job, JobDevice};
 use engine::query::devices::{DeviceFilter, DevicePage, DevicePageRequest, SearchTooBroad};
 use engine::query::listed::{HistoryPage, ListedAction};
+use engine::query::series::{SampleFilter, SamplePage};
 use engine::query::{
     ActionFilter, EntryKind, HistoryFilter, KnownValue, LogFilter, LogSearchTooBroad, Page,
     PageRequest,
@@ -108,6 +109,10 @@ pub trait DirectoryReads: Send + Sync {
     /// A page ends early where what was read for it would be too large to hold in memory: it may be
     /// empty, although older events follow.
     fn events_of(&self, filter: HistoryFilter, max: u32) -> ReadAnswer<HistoryPage>;
+
+    /// The numbers that a device reported for a path, read from at most `max` of its events, newest
+    /// first.
+    fn samples_of(&self, filter: SampleFilter, max: u32) -> ReadAnswer<SamplePage>;
 
     /// The last known values of a device, by path.
     fn values_of(&self, device: DeviceKey) -> ReadAnswer<Vec<KnownValue>>;

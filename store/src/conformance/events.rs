@@ -10,6 +10,7 @@ use engine::event::{
 use engine::ids::{ActionId, EntryId, Iccid, SmsId};
 use engine::limits::{LAST_VALUES_MAX, VALUE_BYTES_MAX};
 use engine::profile::Profile;
+use engine::query::series::{Sample, SampleFilter, SampleNumber, SamplePage};
 use engine::query::{HistoryFilter, KnownValue};
 use engine::sms::{MultiPartInfo, ReceivedSms, SmsEndpoint, SmsReport, SmsStatus};
 use engine::{ObjectLink, Path, Value, discovery};
@@ -120,6 +121,83 @@ pub(super) fn are_found_by_time_type_and_path(ground: &TestBed<'_>) {
         ..all
     };
     assert_eq!(found(nothing), []);
+}
+
+pub(super) fn have_samples_of_a_path(ground: &TestBed<'_>) {
+    let store = ground.open();
+    let (one, other) = two_devices(&*store);
+    let (path, another) = (Path::resource(3303, 0, 5700), Path::resource(3303, 1, 5700));
+    let sent = |device: &Profile, second, measured_at: Option<i64>, path| {
+        let values = vec![(path, Value::Integer(second))];
+        let telemetry = Telemetry {
+            measured_at: measured_at.map(at),
+            ..telemetry(Cause::Send, values)
+        };
+        event(device, second, EventContent::Telemetry(telemetry))
+    };
+    // The device of the fifth has a clock that is ahead.
+    let events = [
+        sent(&one, 1, None, path),
+        sent(&one, 2, None, path),
+        registered(&one, 3),
+        sent(&one, 4, Some(-9), path),
+        sent(&one, 5, Some(99), path),
+        sent(&one, 6, None, another),
+        sent(&other, 7, None, path),
+    ];
+    for event in &events {
+        append(&*store, event);
+    }
+    let filter = SampleFilter {
+        customer: acme(),
+        device: one.key(),
+        path,
+        from: at(2),
+        at: None,
+    };
+    let read = |at, max| {
+        let filter = SampleFilter {
+            at,
+            ..filter.clone()
+        };
+        wait(store.samples_of(filter, max)).expect("samples")
+    };
+    let sample = |second, number| Sample::new(at(second), SampleNumber::Integer(number));
+    let whole = [sample(5, 5), sample(-9, 4), sample(2, 2)];
+    let page = read(None, 100);
+    assert_eq!((&*page.samples, page.examined), (&whole[..], 5));
+    assert_eq!(page.next, None);
+    let numbers = numbers_of(&*store, &one);
+    let first = read(None, 3);
+    assert_eq!((&*first.samples, first.examined), (&whole[..2], 3));
+    assert_eq!(first.next, Some(numbers[3]));
+    let second = read(first.next, 3);
+    assert_eq!((&*second.samples, second.next), (&whole[2..], None));
+    // A number that is no event of the device, or of none at all.
+    let foreign = numbers_of(&*store, &other)[0];
+    for number in [foreign, Sequence::default(), Sequence(u64::MAX)] {
+        assert_eq!(read(Some(number), 3), SamplePage::default());
+    }
+}
+
+pub(super) fn that_are_durable_have_numbers_up_to_the_newest(ground: &TestBed<'_>) {
+    let mut store = ground.open();
+    let (one, other) = two_devices(&*store);
+    for second in 1..=20 {
+        let before = store.newest_durable();
+        let device = [&one, &other][usize::try_from(second % 2).expect("it is small")];
+        append(&*store, &registered(device, second));
+        assert!(store.newest_durable() > before);
+        let newest = all_waiting(&*store, &acme()).into_iter();
+        let newest = newest.map(|queued| queued.sequence).max();
+        assert_eq!(newest, Some(store.newest_durable()));
+        if second % 5 == 0 {
+            let newest = store.newest_durable();
+            drop(store);
+            store = ground.open();
+            assert_eq!(store.newest_durable(), newest);
+        }
+    }
 }
 
 pub(super) fn of_every_kind_are_read_as_they_were_written(ground: &TestBed<'_>) {

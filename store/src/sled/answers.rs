@@ -34,6 +34,7 @@ use engine::policy::CustomerSettings;
 use engine::profile::Profile;
 use engine::query::devices::{DeviceFilter, DevicePage, DevicePageRequest, SearchTooBroad};
 use engine::query::listed::{HistoryPage, ListedAction};
+use engine::query::series::{SampleFilter, SamplePage};
 use engine::query::{
     ActionFilter, EntryKind, HistoryFilter, KnownValue, LogFilter, LogSearchTooBroad, Page,
     PageRequest,
@@ -222,6 +223,12 @@ impl DirectoryReads for SledStore {
             .show(move |db| events::events_of(db, &filter, newest, max))
     }
 
+    fn samples_of(&self, filter: SampleFilter, max: u32) -> ReadAnswer<SamplePage> {
+        let newest = newest_of(&self.heads, filter.device);
+        self.readers
+            .show(move |db| events::samples_of(db, &filter, newest, max))
+    }
+
     fn values_of(&self, device: DeviceKey) -> ReadAnswer<Vec<KnownValue>> {
         self.readers.show(move |db| events::values_of(db, device))
     }
@@ -284,6 +291,10 @@ impl DeliveryReads for SledStore {
     fn events(&self, customer: CustomerId, queued: Vec<QueuedEvent>) -> ReadAnswer<Vec<Event>> {
         self.readers
             .fetch(move |db| events::events(db, &customer, &queued))
+    }
+
+    fn newest_durable(&self) -> Sequence {
+        self.state.reached()
     }
 
     fn subscribe(&self, customer: CustomerId) -> Arc<PartitionNotifier> {

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use engine::delivery::backlog::{QueuedEvent, Sequence};
-use engine::event::Event;
+use engine::event::{Event, EventType};
 use engine::ids::{CustomerId, DeviceKey, Partition};
 use engine::limits::STRETCH_BYTES_MAX;
 use engine::query::listed::HistoryPage;
+use engine::query::series::{SampleFilter, SamplePage};
 use engine::query::{HistoryFilter, KnownValue};
 use sled::Db;
 
@@ -27,10 +28,9 @@ pub(in crate::sled) fn events_of(
     newest: Option<Sequence>,
     max: u32,
 ) -> Result<HistoryPage, Fault> {
-    let removed = load(db, &key::event::removed_of(filter.device), read_sequence)?;
-    let stretch = (filter, removed.unwrap_or_default());
+    let mut history = DeviceHistory::of(db, &filter.customer, filter.device)?;
     let mut next = match filter.before {
-        Some(before) => read_of_device(db, stretch, before, |entry| Ok(entry.previous))?,
+        Some(before) => history.read(before, |entry| Ok(entry.previous))?,
         None => newest,
     };
     let mut page = HistoryPage::default();
@@ -39,7 +39,7 @@ pub(in crate::sled) fn events_of(
     let max = usize::try_from(max).unwrap_or(usize::MAX);
     while let Some(number) = next {
         let is_full = page.events.len() >= max || bytes > STRETCH_BYTES_MAX;
-        let read = read_of_device(db, stretch, number, |entry| {
+        let read = history.read(number, |entry| {
             let at = key::made_at(*entry.queued.event.as_bytes());
             let is_older = filter.from.is_some_and(|from| at < from);
             let is_newer = filter.to.is_some_and(|to| at > to);
@@ -65,24 +65,86 @@ pub(in crate::sled) fn events_of(
     Ok(page)
 }
 
-/// Reads an event of a device, if it is stored, and is not of a former device with the same key.
-fn read_of_device<T>(
+/// The samples of a device, from at most `max` events, newest first. Those of a former device with
+/// the same key are not among them.
+pub(in crate::sled) fn samples_of(
     db: &Db,
-    (filter, removed): (&HistoryFilter, Sequence),
-    number: Sequence,
-    read: impl FnOnce(&BlockEntry<'_>) -> Result<T, Unreadable>,
-) -> Result<Option<T>, Fault> {
-    if number <= removed {
-        return Ok(None);
+    filter: &SampleFilter,
+    newest: Option<Sequence>,
+    max: u32,
+) -> Result<SamplePage, Fault> {
+    let mut history = DeviceHistory::of(db, &filter.customer, filter.device)?;
+    let mut page = SamplePage::default();
+    let mut next = filter.at.or(newest);
+    while let Some(number) = next.filter(|_| page.examined < max) {
+        let read = history.read(number, |entry| {
+            if key::made_at(*entry.queued.event.as_bytes()) < filter.from {
+                return Ok(None);
+            }
+            let has_values = entry.queued.event_type == EventType::TelemetryData;
+            let event = has_values.then(|| entry.event(&filter.customer));
+            Ok(Some((event.transpose()?, entry.previous)))
+        })?;
+        let Some((event, previous)) = read.flatten() else {
+            return Ok(page);
+        };
+        page.examined += 1;
+        page.samples
+            .extend(event.iter().flat_map(|event| filter.samples_of(event)));
+        next = Some(previous).filter(|previous| *previous > history.removed);
     }
-    let (customer, device) = (&filter.customer, filter.device);
-    let Some(value) = block_with(db, customer, device.partition(), number)? else {
-        return Ok(None);
-    };
-    let block = Block::read(&value)?;
-    let entry = block.entry(number)?;
-    let entry = entry.filter(|entry| entry.queued.device == device);
-    Ok(entry.as_ref().map(read).transpose()?)
+    page.next = next;
+    Ok(page)
+}
+
+/// The events of a device, which are read one after the other.
+struct DeviceHistory<'a> {
+    db: &'a Db,
+    customer: &'a CustomerId,
+    device: DeviceKey,
+    /// Events up to this number are of a former device with the same key.
+    removed: Sequence,
+    /// The last block that was read, which often has the next event, too.
+    block: Option<Block<'static>>,
+}
+
+impl<'a> DeviceHistory<'a> {
+    fn of(db: &'a Db, customer: &'a CustomerId, device: DeviceKey) -> Result<Self, Fault> {
+        let removed = load(db, &key::event::removed_of(device), read_sequence)?;
+        Ok(Self {
+            db,
+            customer,
+            device,
+            removed: removed.unwrap_or_default(),
+            block: None,
+        })
+    }
+
+    /// Reads an event, if it is stored and of the device.
+    fn read<T>(
+        &mut self,
+        number: Sequence,
+        read: impl FnOnce(&BlockEntry<'_>) -> Result<T, Unreadable>,
+    ) -> Result<Option<T>, Fault> {
+        if number <= self.removed {
+            return Ok(None);
+        }
+        let known = self.block.as_ref();
+        let known = known.filter(|block| matches!(block.entry(number), Ok(Some(_))));
+        if known.is_none() {
+            let partition = self.device.partition();
+            let Some(value) = block_with(self.db, self.customer, partition, number)? else {
+                return Ok(None);
+            };
+            self.block = Some(Block::read(&value)?.into_owned());
+        }
+        let Some(block) = &self.block else {
+            return Ok(None);
+        };
+        let entry = block.entry(number)?;
+        let entry = entry.filter(|entry| entry.queued.device == self.device);
+        Ok(entry.as_ref().map(read).transpose()?)
+    }
 }
 
 /// These events, while they are stored: the history they are in may be removed already. One that
