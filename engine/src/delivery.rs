@@ -11,3 +11,4 @@ pub mod forwarding;
 pub mod mqtt;
 pub mod partner;
 pub mod signature;
+pub mod stream;
