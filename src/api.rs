@@ -21,6 +21,7 @@ mod device;
 mod devices;
 mod docs;
 mod error;
+mod events;
 mod fields;
 mod health;
 mod idempotency;
@@ -43,6 +44,7 @@ mod routes;
 mod schedules;
 mod secret;
 mod segment;
+mod series;
 mod session;
 mod settings;
 mod sms;
@@ -60,6 +62,7 @@ use actix_web::{HttpRequest, HttpResponse, Scope, web};
 
 use actors::clock::Clock;
 use actors::delivery::Deliveries;
+use actors::delivery::stream::{EventStreams, StreamParts};
 use actors::devices::Devices;
 use actors::jobs::Jobs;
 use actors::smpp::Smpp;
@@ -132,6 +135,8 @@ struct Api {
     devices: Devices,
     /// Sends calls to the forwarders of destinations.
     deliveries: Deliveries,
+    /// The streams of events that are read.
+    streams: EventStreams,
     /// Creates and cancels jobs, creates and changes schedules.
     jobs: Jobs,
     /// Which addresses destinations may have.
@@ -210,11 +215,18 @@ impl ApiState {
         meters::describe();
         let settings = openapi::ShownSettings::of(config);
         let document = openapi::document(ROUTES, &config.platform, &settings);
+        let streams = EventStreams::new(StreamParts {
+            clock: parts.clock.clone(),
+            events: parts.store.clone(),
+            devices: parts.store.clone(),
+            rules: config.stream_rules(),
+        });
         Self(web::Data::new(Api {
             commits: parts.commits,
             store: parts.store,
             devices: parts.devices,
             deliveries: parts.deliveries,
+            streams,
             jobs: parts.jobs,
             policy: config.policy(),
             changing_destinations: tokio::sync::Mutex::default(),
@@ -261,9 +273,11 @@ impl ApiState {
         self.0.readiness.enter(ServicePhase::Ready);
     }
 
-    /// From now on the service only completes accepted calls, and `/readyz` answers 503.
+    /// From now on the service only completes accepted calls, and `/readyz` answers 503. Streams of
+    /// events, which are never complete, end.
     pub fn set_draining(&self) {
         self.0.readiness.enter(ServicePhase::Draining);
+        self.0.streams.end_all();
     }
 }
 

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
+use actors::delivery::stream::StreamRules;
 use actors::smpp::SmppServer;
 use actors::web::ConnectionLimits;
 use engine::BlockSize;
@@ -310,6 +311,10 @@ settings! {
     delivery_parallel_max: u32 = "64", Number, parse::number(1..=1_024);
     /// Maximum number of waiting events per webhook; beyond it the oldest become dead letters.
     delivery_backlog_max: u64 = "5000000", Number, parse::number(10_000..=1_000_000_000);
+    /// Maximum number of streams of events per customer; one more is answered with 409.
+    event_streams_max: u32 = "10", Number, parse::number(1..=1_000);
+    /// Time without an event after which a stream of events sends a heartbeat, in milliseconds.
+    event_stream_heartbeat_ms: u32 = "15000", Number, parse::number(10..=600_000);
     /// Retention of dead letters, in days.
     dead_letter_retention_days: u32 = "7", Number, parse::number(1..=3_650);
     /// PEM file with additional CA certificates to trust for webhooks.
@@ -468,6 +473,14 @@ impl Config {
             sms_retry_delays_ms: self.sms_retry_ms.iter().copied().map(i64::from).collect(),
             parallel_max: self.delivery_parallel_max as usize,
             backlog_max: self.delivery_backlog_max,
+        }
+    }
+
+    /// What streams of events may do.
+    pub fn stream_rules(&self) -> StreamRules {
+        StreamRules {
+            streams_max: self.event_streams_max,
+            heartbeat_ms: self.event_stream_heartbeat_ms,
         }
     }
 

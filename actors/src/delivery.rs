@@ -4,6 +4,7 @@ mod connections;
 mod forwarder;
 mod messages;
 mod meters;
+pub mod stream;
 mod supervisor;
 
 use std::sync::Arc;

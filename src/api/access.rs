@@ -36,6 +36,27 @@ pub(super) struct AuthenticatedCaller {
     pub(super) client: ClientId,
     /// What its token may do.
     pub(super) scopes: Scopes,
+    /// The access that the call required.
+    access: Access,
+    /// The token.
+    token: SecretDigest,
+    /// The session of the console that the call was made for, if it was.
+    session: Option<SecretDigest>,
+}
+
+impl AuthenticatedCaller {
+    /// The same caller, who called for a session of the console.
+    pub(super) fn of_session(self, session: Option<SecretDigest>) -> Self {
+        Self { session, ..self }
+    }
+
+    /// Whether the same call would be authorised now. A response that takes long asks again.
+    pub(super) async fn is_still_authorised(&self, api: &Api) -> bool {
+        let is_open =
+            |session: &SecretDigest| api.sessions().find(session, api.clock.now()).is_some();
+        let is_signed_in = self.session.as_ref().is_none_or(is_open);
+        is_signed_in && authorise_token(api, self.access, self.token).await.is_ok()
+    }
 }
 
 /// The API client, if the route is one of customers; an error if the call is not authorised.
@@ -47,7 +68,14 @@ pub(super) async fn authorise(
     if access == Access::Open {
         return Ok(None);
     }
-    let digest = SecretDigest::of(bearer(headers)?);
+    authorise_token(api, access, SecretDigest::of(bearer(headers)?)).await
+}
+
+async fn authorise_token(
+    api: &Api,
+    access: Access,
+    digest: SecretDigest,
+) -> Result<Option<AuthenticatedCaller>, ApiError> {
     let is_for_operator = matches!(access, Access::Operator | Access::Network);
     if is_for_operator && same(&api.operator.digest, &digest) {
         return Ok(None);
@@ -64,6 +92,9 @@ pub(super) async fn authorise(
                 customer,
                 client: client.id,
                 scopes,
+                access,
+                token: digest,
+                session: None,
             }))
         }
         (Access::Customer(scope), _) => Err(ApiError::scope_missing(scope.word())),

@@ -172,9 +172,12 @@ async fn admit(
     if is_reserve && matches!(access, Access::Customer(_)) {
         return Err((ApiError::busy().closing(), None));
     }
-    if guard.credentials == CallCredentials::Session {
-        session::present(api, request).map_err(|refused| (refused, None))?;
-    }
+    let session = match guard.credentials {
+        CallCredentials::Bearer => None,
+        CallCredentials::Session => {
+            Some(session::present(api, request).map_err(|refused| (refused, None))?)
+        }
+    };
     // Which one counts would depend on who reads them: this service or a proxy before it.
     if request.headers().get_all(AUTHORIZATION).count() > 1 {
         return Err((ApiError::repeated_header(AUTHORIZATION.as_str()), None));
@@ -188,7 +191,7 @@ async fn admit(
         tracing::debug!(customer = %caller.customer, "call refused by the rate limit");
         (ApiError::too_many_calls(quota.reset_s), Some(quota))
     })?;
-    request.extensions_mut().insert(caller);
+    request.extensions_mut().insert(caller.of_session(session));
     Ok(quota)
 }
 

@@ -12,6 +12,7 @@ use actix_web::http::header::{ALLOW, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
 use serde::Serialize;
 
+use actors::delivery::stream::StreamRefusal;
 use actors::jobs::selection::SelectionFailure;
 use actors::sms::network::NetworkError;
 use engine::action::Mode;
@@ -270,6 +271,20 @@ impl ApiError {
     pub(super) fn request_open(action: ActionId) -> Self {
         let message = format!("the request {action} of an earlier run is not final");
         Self::clash("REQUEST_OPEN", message)
+    }
+
+    /// A stream is not opened; the header has the position where it was to be resumed.
+    pub(super) fn stream_refused(refusal: StreamRefusal, header: &str) -> Self {
+        match refusal {
+            StreamRefusal::TooMany { .. } => {
+                let why = format!("{refusal} (SIGNALBOX_EVENT_STREAMS_MAX)");
+                Self::clash("TOO_MANY_STREAMS", why)
+            }
+            StreamRefusal::PositionUnknown => {
+                Self::invalid(vec![ErrorDetail::of("INVALID_VALUE", header, refusal)])
+            }
+            StreamRefusal::Stopping => Self::not_ready(),
+        }
     }
 
     /// 400: the filter of a job matches too many devices.

@@ -15,9 +15,9 @@ use super::integrations::{Webhooks, described};
 use super::plugins::Plugins;
 use super::sms::described::{forwarder, network, wake_up};
 use super::{
-    actions, backup, brokers, clients, console, customers, definitions, devices, docs, health,
-    import, integrations, jobs, logs, messages, metrics, networks, openapi, plugins, psk,
-    public_key, schedules, settings, sms, strangers, tokens,
+    actions, backup, brokers, clients, console, customers, definitions, devices, docs, events,
+    health, import, integrations, jobs, logs, messages, metrics, networks, openapi, plugins, psk,
+    public_key, schedules, series, settings, sms, strangers, tokens,
 };
 
 /// One route: method, path, access, description and handler.
@@ -129,6 +129,11 @@ routes! {
         Customer(DevicesWrite) => sms::wake_up::delete, wake_up::delete_of_device;
     GET "/management-api/v1/devices/{device}/messages"
         Customer(DevicesRead) => messages::list, messages::described::list;
+    GET "/management-api/v1/devices/{device}/series"
+        Customer(DevicesRead) => series::show, series::described::show;
+    // The events of all devices.
+    GET "/management-api/v1/events/stream"
+        Customer(DevicesRead) => events::stream, events::described::stream;
     // Action requests (seed 4.2 to 4.7).
     GET "/management-api/v1/integrate/devices/actions/requests"
         Customer(ActionsRead) => actions::list, actions::described::list;

@@ -28,8 +28,9 @@ const CSRF_TOKEN: HeaderName = HeaderName::from_static("x-csrf-token");
 /// Says that a person caused the call, and not a page that refreshes itself.
 const USER_ACTIVITY: HeaderName = HeaderName::from_static("x-user-activity");
 
-/// Gives a call of the API under `/console` the token of its session.
-pub(super) fn present(api: &Api, request: &mut ServiceRequest) -> Result<(), ApiError> {
+/// Gives a call of the API under `/console` the token of its session, and returns the digest of the
+/// session.
+pub(super) fn present(api: &Api, request: &mut ServiceRequest) -> Result<SecretDigest, ApiError> {
     let (_, digest, session) = of_call(api, request.request())?;
     if request.headers().contains_key(USER_ACTIVITY) {
         api.sessions().touch(&digest, api.clock.now());
@@ -37,7 +38,7 @@ pub(super) fn present(api: &Api, request: &mut ServiceRequest) -> Result<(), Api
     let bearer = HeaderValue::try_from(format!("Bearer {}", session.bearer));
     let bearer = bearer.map_err(ApiError::internal)?;
     request.headers_mut().insert(AUTHORIZATION, bearer);
-    Ok(())
+    Ok(digest)
 }
 
 /// The session of a call. One that may change anything has the session's CSRF token.

@@ -11,6 +11,7 @@ mod golden;
 mod integrations;
 mod records;
 mod scripted;
+mod series;
 mod sms;
 mod table;
 mod test_service;

@@ -26,6 +26,9 @@ fn a_head_request_is_answered_without_the_body() {
             assert_eq!(head.header(name), whole.header(name), "{path}");
         }
     }
+    let head = caller.request("HEAD", &format!("{API}/events/stream"));
+    assert_eq!((head.status, head.text()), (200, ""));
+    assert_eq!(head.header("content-type"), Some("text/event-stream"));
     let refused = caller.request("HEAD", "/oauth/token");
     assert_eq!((refused.status, refused.text()), (405, ""));
     assert_eq!(refused.header("allow"), Some("POST"));

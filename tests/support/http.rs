@@ -89,16 +89,39 @@ impl Request {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.write_all(format!("{}{rest}", self.head).as_bytes())?;
         let mut answer = Vec::new();
-        stream.read_to_end(&mut answer)?;
+        while let Some(part) = next_part(&mut stream)? {
+            answer.extend(part);
+            let begun = Response::read(&answer);
+            if let Some(begun) = begun.filter(Response::is_endless) {
+                return Ok(begun);
+            }
+        }
         let is_head = self.head.starts_with("HEAD ");
         let response = Response::read(&answer).filter(|it| is_head || it.is_whole());
         response.ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
     }
+
+    /// Sends the request and returns the connection, from which the response is read.
+    pub(crate) fn begin(&self, to: SocketAddr) -> TcpStream {
+        let mut stream = TcpStream::connect_timeout(&to, PATIENCE).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let head = format!("{}\r\n", self.head);
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    }
+}
+
+/// What is received next; none at the end.
+pub(crate) fn next_part(stream: &mut TcpStream) -> std::io::Result<Option<Vec<u8>>> {
+    let mut part = vec![0; 65_536];
+    let length = stream.read(&mut part)?;
+    part.truncate(length);
+    Ok((length > 0).then_some(part))
 }
 
 impl Response {
     /// The response, or None if the connection broke in its head.
-    fn read(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(bytes);
         let (head, body) = text.split_once("\r\n\r\n")?;
         let status = head.split(' ').nth(1)?.parse().ok()?;
@@ -107,6 +130,11 @@ impl Response {
             head: head.to_owned(),
             body: body.to_owned(),
         })
+    }
+
+    /// Whether the body has no end: the rest of such a response is not received.
+    fn is_endless(&self) -> bool {
+        self.header("content-type") == Some("text/event-stream")
     }
 
     /// Whether the body was received completely.

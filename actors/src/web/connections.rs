@@ -11,8 +11,9 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::future::{Future, pending};
 use std::io;
-use std::net::{IpAddr, Shutdown};
+use std::net::{self, IpAddr, Shutdown};
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -30,6 +31,7 @@ use engine::network::network_of_host;
 use metrics::{counter, describe_counter};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use socket2::SockRef;
+use tokio::io::Interest;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, warn};
 
@@ -285,6 +287,26 @@ impl Connection {
     pub fn serve(&self) {
         self.0.handle.is_waiting.store(false, Ordering::Relaxed);
         self.0.phase.set(Phase::Serving);
+    }
+
+    /// Returns once the caller has closed the connection, or its half of it. The server learns that
+    /// only when it sends something.
+    pub fn left(&self) -> impl Future<Output = ()> + 'static {
+        let descriptor = self.0.handle.descriptor.try_clone();
+        async move {
+            let watched = descriptor.map(net::TcpStream::from);
+            let Ok(watched) = watched.and_then(TcpStream::from_std) else {
+                return pending().await;
+            };
+            while let Ok(ready) = watched.ready(Interest::READABLE).await {
+                if ready.is_read_closed() {
+                    return;
+                }
+                // The server reads what the caller sends; this waits for the next thing.
+                let nothing = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
+                let _ = watched.try_io(Interest::READABLE, nothing);
+            }
+        }
     }
 
     /// The request is refused, and the rest of its body would be received for long: the connection

@@ -22,6 +22,7 @@ impl ShownSettings {
             ("bulk_devices_max", config.bulk_devices_max as usize),
             ("coap_answer_bytes_max", config.coap_answer_bytes_max),
             ("coap_port", config.coap.port().into()),
+            ("event_streams_max", config.event_streams_max as usize),
             ("job_devices_max", config.job_devices_max as usize),
             ("jobs_running_max", config.jobs_running_max as usize),
             ("last_values_max", config.last_values_max as usize),
@@ -51,6 +52,10 @@ impl ShownSettings {
             (
                 "dead_letter_retention_days",
                 days(config.dead_letter_retention_days),
+            ),
+            (
+                "event_stream_heartbeat_ms",
+                u64::from(config.event_stream_heartbeat_ms) / 1_000,
             ),
             (
                 "history_retention_days",

@@ -106,6 +106,8 @@ const GOLDEN: &[(&str, &str, &str, u16)] = &[
     ("object_definitions", OBJECTS, "get", 200),
     ("log_statistics", LOG_STATISTICS, "get", 200),
     ("messages", MESSAGES, "get", 200),
+    ("series", SERIES, "get", 200),
+    ("series_truncated", SERIES, "get", 200),
 ];
 
 /// The golden parts of bodies, each with its schema.
@@ -125,6 +127,7 @@ const DEVICES: &str = "/management-api/v1/devices";
 const DEVICE: &str = "/management-api/v1/devices/{device}";
 const LOG_STATISTICS: &str = "/management-api/v1/administrationLogs/stats";
 const MESSAGES: &str = "/management-api/v1/devices/{device}/messages";
+const SERIES: &str = "/management-api/v1/devices/{device}/series";
 const OBJECTS: &str = "/management-api/v1/lwm2m/objects";
 const OBJECT: &str = "/management-api/v1/lwm2m/objects/{object}/{version}";
 const REQUESTS: &str = "/management-api/v1/integrate/devices/actions/requests";
