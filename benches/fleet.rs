@@ -40,5 +40,6 @@ pub(crate) fn profile(number: u32) -> Profile {
         created_at: Timestamp::from_ms(1_795_219_200_000),
         tags: Tags::default(),
         wake_up: None,
+        offline_after_s: None,
     }
 }

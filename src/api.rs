@@ -36,6 +36,7 @@ pub mod networks;
 mod openapi;
 mod page;
 mod plugins;
+mod presence;
 mod psk;
 mod public_key;
 mod rate_limit;

@@ -263,6 +263,7 @@ pub(crate) fn credentials(shelf: &TempStore) -> Batch {
     let customer = Customer {
         networks: Box::default(),
         wake_up: None,
+        offline_after_s: None,
         id: customer,
         number: 1,
         name: "bench".into(),

@@ -3,6 +3,8 @@
 //! Client secrets and access tokens are 256 random bits, so a plain SHA-256 of them is stored: a
 //! slow hash would make the token endpoint easy to overload.
 
+use std::num::NonZeroU32;
+
 use sha2::{Digest as _, Sha256};
 
 use crate::ids::{ClientId, CustomerId, SecretId, kept_as_bytes};
@@ -25,6 +27,8 @@ pub struct Customer {
     pub networks: Box<[Network]>,
     /// What wakes its devices, if it set that.
     pub wake_up: Option<WakeUpMessage>,
+    /// How long its devices may be silent before they are offline, in seconds, if it set that.
+    pub offline_after_s: Option<NonZeroU32>,
 }
 
 /// A program that acts for a customer or for the network.

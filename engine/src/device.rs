@@ -208,7 +208,8 @@ impl Device {
         self.step(m, out, |step| {
             step.settle_restored();
             // First, so that nothing is retransmitted to a device whose registration has expired.
-            step.expire_registration();
+            step.note_absence();
+            step.note_asleep();
             step.drive_exchange();
             step.expire_actions();
             step.release_timed();
@@ -276,7 +277,7 @@ impl Device {
         if let Some(mut busy) = self.busy.take() {
             busy.exchange.end(from, out);
         }
-        self.idle.registration.end();
+        self.idle.registration.end(self.policy.offline_after_s);
         out.rebind(from, None);
     }
 
@@ -325,13 +326,15 @@ impl Device {
 
     /// When `handle_timeout` is due.
     pub fn next_timeout(&self) -> Option<Timestamp> {
-        let registration = self
-            .idle
-            .registration
-            .registration()
-            .map(|it| it.expires_at);
+        let registration = self.idle.registration.registration();
         let busy = self.busy.as_ref().and_then(|busy| busy.next_timeout());
-        [registration, busy].into_iter().flatten().min()
+        let ends = [
+            registration.map(|it| it.expires_at),
+            self.silence_timeout(),
+            self.reachability().asleep_at(self.policy.sleep_events),
+            busy,
+        ];
+        ends.into_iter().flatten().min()
     }
 
     /// Where datagrams of this device come from, while it is registered.
@@ -352,7 +355,9 @@ impl Device {
 
     /// Whether nothing would be lost if the device were restored from the store instead.
     pub fn is_idle(&self) -> bool {
-        !self.idle.registration.is_registered() && self.busy.is_none()
+        !self.idle.registration.is_registered()
+            && self.busy.is_none()
+            && self.silence_timeout().is_none()
     }
 
     /// Whether the device listens now.
@@ -400,6 +405,7 @@ impl Device {
             peer: record.peer,
             protocols_seen: record.protocols_seen.last(),
             presence: self.presence(now),
+            connectivity: record.connectivity,
             registration: record.registration,
             pending: busy.map_or(Vec::new(), |busy| self.pending_in(busy, now)),
             exchange: busy.and_then(|busy| self.current_exchange(busy)),
@@ -441,6 +447,15 @@ impl Device {
         })
     }
 
+    /// When the device is offline unless it is heard; at once if that was not counted yet.
+    fn silence_timeout(&self) -> Option<Timestamp> {
+        let (state, customer_s) = (&self.idle.registration, self.policy.offline_after_s);
+        match state.is_to_be_watched(customer_s) {
+            true => state.last_seen_at(),
+            false => state.offline_at(customer_s),
+        }
+    }
+
     fn reachability(&self) -> Reachability<'_> {
         Reachability::of(&self.idle.registration, &self.policy.rules)
     }
@@ -461,7 +476,7 @@ impl Device {
             step.messages.keep_other_peers();
         }
         let acted = act(&mut step);
-        step.save_log_quota();
+        step.save_unsaved_record();
         self.busy.take_if(|busy| busy.is_over());
         if !was_busy && !unneeded.is_over() {
             self.busy = Some(Box::new(unneeded));

@@ -79,7 +79,7 @@ pub enum EventContent {
     Telemetry(Telemetry),
     /// The device sent data that the service does not interpret.
     Data(Box<Data>),
-    /// The device registered, or its registration ended.
+    /// The device was heard for the first time, registered, fell silent, or the like.
     Lifecycle(Lifecycle),
     /// Something failed: an entry of category error is in the log.
     Error(Box<ErrorReport>),
@@ -104,6 +104,19 @@ impl EventContent {
         }
     }
 
+    /// Its kind, if it is a lifecycle event.
+    pub fn lifecycle(&self) -> Option<Lifecycle> {
+        match self {
+            Self::Lifecycle(kind) => Some(*kind),
+            Self::Telemetry(_)
+            | Self::Data(_)
+            | Self::Error(_)
+            | Self::ActionResult(_)
+            | Self::SmsReceived(_)
+            | Self::SmsReport(_) => None,
+        }
+    }
+
     /// When the device measured the values, if it sent a time.
     pub fn measured_at(&self) -> Option<Timestamp> {
         match self {
@@ -123,7 +136,7 @@ impl EventContent {
 pub enum EventType {
     /// Values of a device.
     TelemetryData,
-    /// A device registered, or its registration ended.
+    /// A device was heard for the first time, registered, fell silent, or the like.
     Lifecycle,
     /// Something failed.
     Error,
@@ -261,13 +274,55 @@ pub enum Cause {
     PassiveReport,
 }
 
-/// The lifecycle of a registration (LwM2M Core 1.2 section 6.2).
+/// The kinds of lifecycle events: contact with a device, its registration (LwM2M Core 1.2 section
+/// 6.2), and its sleep in queue mode (section 6.5).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Lifecycle {
+    /// Its first message was received, over any protocol.
+    FirstContact,
     /// It registered.
     Registered,
+    /// An update changed its registration, or came from another IP address.
+    Updated,
     /// It deregistered.
     Deregistered,
-    /// There was no update within its lifetime.
-    RegistrationExpired,
+    /// There was no update within the lifetime of its registration.
+    Expired,
+    /// It was silent for too long.
+    Offline,
+    /// It was heard again after that.
+    Back,
+    /// In queue mode: it was heard, and listens for its awake window.
+    Awake,
+    /// In queue mode: its awake window is over.
+    Asleep,
+}
+
+impl Lifecycle {
+    /// Every kind.
+    pub const ALL: [Self; 9] = [
+        Self::FirstContact,
+        Self::Registered,
+        Self::Updated,
+        Self::Deregistered,
+        Self::Expired,
+        Self::Offline,
+        Self::Back,
+        Self::Awake,
+        Self::Asleep,
+    ];
+
+    /// Whether a destination receives it that does not name the kinds it wants.
+    pub fn is_usual(self) -> bool {
+        match self {
+            Self::FirstContact
+            | Self::Registered
+            | Self::Updated
+            | Self::Deregistered
+            | Self::Expired
+            | Self::Offline
+            | Self::Back => true,
+            Self::Awake | Self::Asleep => false,
+        }
+    }
 }

@@ -127,6 +127,10 @@ pub const LOG_PAYLOAD_BYTES_MAX: usize = 65_536;
 /// no commit; after a restart, a stored registration lives this much longer.
 pub const PRESENCE_SAVE_MS: i64 = 3_600_000;
 
+/// The longest silence that a customer may allow a device before it is offline, in seconds: a year.
+/// A longer one would outlive the events of most fleets.
+pub const OFFLINE_AFTER_S_MAX: u32 = 31_536_000;
+
 /// Rejected messages of a device are logged at most this often, and counted in between: a stranger
 /// who knows an endpoint name must not be able to fill the customer's log.
 pub const REJECTION_LOG_MS: i64 = 60_000;

@@ -1,5 +1,6 @@
 //! Which rules and settings apply to a device? Those of the service and those of its customer.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use protocol::lwm2m::model::catalog::Catalog;
@@ -7,7 +8,7 @@ use protocol::lwm2m::model::catalog::Catalog;
 use crate::definition::{Definition, DefinitionId, catalog_of};
 use crate::delivery::destination::Destination;
 use crate::directory::setting::state_of;
-use crate::event::EventType;
+use crate::event::{EventType, Lifecycle};
 use crate::ids::CustomerId;
 use crate::rules::Rules;
 use crate::setting::{Setting, SettingName, SettingState};
@@ -21,6 +22,11 @@ pub struct CustomerPolicy {
     pub passive_reporting: SettingState,
     /// Whether a destination receives the results of requests.
     pub results: Wanted,
+    /// Whether a destination receives that devices in queue mode awake and fall asleep.
+    pub sleep_events: Wanted,
+    /// How long a device may be silent before it is offline, in seconds; if none is set, as long as
+    /// its registration lasts.
+    pub offline_after_s: Option<NonZeroU32>,
     /// The object definitions: the customer's own precede those of the registry.
     pub catalog: Arc<Catalog>,
     /// The definitions that are left out because today's parser rejects them.
@@ -48,6 +54,8 @@ pub struct CustomerSettings {
     pub definitions: Vec<Definition>,
     /// Its destinations.
     pub destinations: Vec<Destination>,
+    /// How long its devices may be silent before they are offline, in seconds.
+    pub offline_after_s: Option<NonZeroU32>,
 }
 
 impl CustomerPolicy {
@@ -57,6 +65,8 @@ impl CustomerPolicy {
             rules,
             passive_reporting: SettingState::default(),
             results: Wanted::default(),
+            sleep_events: Wanted::default(),
+            offline_after_s: None,
             catalog: Arc::default(),
             unreadable: Vec::new(),
         }
@@ -65,11 +75,21 @@ impl CustomerPolicy {
     /// The policy of a customer with these settings.
     pub fn of(rules: Arc<Rules>, settings: &CustomerSettings) -> Self {
         let wants_results = |to: &Destination| to.event_types.has(EventType::ActionResult);
-        let is_wanted = settings.destinations.iter().any(wants_results);
+        let names_sleep = |to: &Destination| {
+            let kinds = [Lifecycle::Awake, Lifecycle::Asleep];
+            kinds.iter().any(|kind| to.event_types.has_kind(*kind))
+        };
+        let wanted = |by: &dyn Fn(&Destination) -> bool| match settings.destinations.iter().any(by)
+        {
+            true => Wanted::Yes,
+            false => Wanted::No,
+        };
         let (catalog, unreadable) = catalog_of(&settings.definitions);
         Self {
             passive_reporting: state_of(SettingName::Lwm2mPassiveReporting, &settings.settings),
-            results: if is_wanted { Wanted::Yes } else { Wanted::No },
+            results: wanted(&wants_results),
+            sleep_events: wanted(&names_sleep),
+            offline_after_s: settings.offline_after_s,
             catalog: Arc::new(catalog),
             unreadable,
             ..Self::of_rules(rules)
@@ -104,6 +124,7 @@ mod tests {
             settings: Vec::new(),
             definitions: vec![broken.clone(), definition(33_000, read)],
             destinations: Vec::new(),
+            offline_after_s: None,
         };
         let policy = CustomerPolicy::of(rules(), &settings);
         assert_eq!(policy.unreadable, [broken.id]);

@@ -1,6 +1,7 @@
 //! The identity of a device as its customer defined it, apart from its state.
 
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 
 use crate::credentials::DeviceCredentials;
 use crate::ids::{CustomerId, DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
@@ -39,6 +40,9 @@ pub struct Profile {
     pub security: SecurityRequirement,
     /// What wakes it, if that is not what wakes the devices of its customer.
     pub wake_up: Option<WakeUpMessage>,
+    /// How long it may be silent before it is offline, in seconds, if that is not what its customer
+    /// set for all devices.
+    pub offline_after_s: Option<NonZeroU32>,
 }
 
 /// What the datagrams of a device are accepted over.

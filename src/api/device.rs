@@ -3,6 +3,7 @@
 pub(super) mod described;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -11,7 +12,7 @@ use engine::associations::{AssociationSnapshot, ClaimedIdentity};
 use engine::base64_text;
 use engine::credentials::{Credential, RawPublicKey};
 use engine::delivery::body::value;
-use engine::device::record::{Observation, ObservationTarget, Registration};
+use engine::device::record::{Connectivity, Observation, ObservationTarget, Registration};
 use engine::device::snapshot::{CurrentExchange, PendingAction, Presence, Snapshot};
 use engine::event::Event;
 use engine::moment::Timestamp;
@@ -46,6 +47,8 @@ pub(super) struct DeviceBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     public_key: Option<PublicKeyBody>,
     security: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offline_after: Option<NonZeroU32>,
     created: String,
     tags: BTreeMap<String, String>,
 }
@@ -166,6 +169,8 @@ struct KnownValueBody {
 struct PresenceBody {
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
+    connectivity: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     first_registered: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     last_seen: Option<String>,
@@ -220,6 +225,7 @@ impl DeviceBody {
                 .as_ref()
                 .map(PublicKeyBody::of),
             security: profile.security.word(),
+            offline_after: profile.offline_after_s,
             created: profile.created_at.iso().to_string(),
             tags: tags_of(profile),
         }
@@ -256,6 +262,7 @@ impl ListedDeviceBody {
             device: DeviceBody::of(&listed.profile),
             presence: PresenceBody {
                 state: presence.word(),
+                connectivity: connectivity_word(record.connectivity, presence),
                 first_registered: record.first_contact_at.map(shown),
                 last_seen: record.last_seen_at.map(shown),
                 protocol: record.protocols_seen.last().map(Word::word),
@@ -278,6 +285,7 @@ impl InspectorBody {
             device: DeviceBody::of(profile),
             presence: PresenceBody {
                 state: snapshot.presence.word(),
+                connectivity: connectivity_word(snapshot.connectivity, snapshot.presence),
                 first_registered: snapshot.first_contact_at.map(shown),
                 last_seen: snapshot.last_seen_at.map(shown),
                 protocol: snapshot.protocols_seen.map(Word::word),
@@ -381,6 +389,22 @@ impl RegistrationBody {
         }
     }
 }
+
+/// The word for whether a device is online, if that is known. A registered device is, until its
+/// silence is published.
+fn connectivity_word(stored: Connectivity, presence: Presence) -> Option<&'static str> {
+    match (stored, presence) {
+        (Connectivity::Offline, _) => Some(OFFLINE),
+        (Connectivity::Online, _) | (_, Presence::Awake | Presence::Asleep) => Some(ONLINE),
+        (Connectivity::Unknown, Presence::Unregistered) => None,
+    }
+}
+
+/// The device is online.
+const ONLINE: &str = "ONLINE";
+
+/// The device was silent for too long.
+const OFFLINE: &str = "OFFLINE";
 
 fn shown(at: Timestamp) -> String {
     at.iso().to_string()

@@ -5,6 +5,7 @@ pub(super) mod described;
 pub(super) mod filter;
 
 use std::net::{AddrParseError, IpAddr};
+use std::num::NonZeroU32;
 
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
@@ -13,6 +14,7 @@ use engine::change::UniqueName;
 use engine::directory::device::{NewDevice, create_device, draft_device, names_wanted};
 use engine::dispatch::is_of_one_host;
 use engine::ids::{CustomerId, DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
+use engine::limits::OFFLINE_AFTER_S_MAX;
 use engine::profile::{Profile, SecurityRequirement};
 use engine::query::HistoryFilter;
 use engine::query::devices::{DevicePage, DevicePageRequest, DeviceTotal, ListedDevice};
@@ -196,6 +198,9 @@ pub(super) fn new_device(mut fields: Fields) -> Result<NewDeviceFields, ApiError
         security: fields
             .optional("security", SecurityRequirement::read)
             .unwrap_or_default(),
+        offline_after_s: fields
+            .number("offlineAfter", 1..=OFFLINE_AFTER_S_MAX)
+            .and_then(NonZeroU32::new),
     };
     fields.finish(Some(NewDeviceFields { new, psk }))
 }

@@ -40,6 +40,8 @@ enum Origin {
     Body,
     /// The parameters of a query; all of them are strings.
     Query,
+    /// The columns of a row; all of them are strings.
+    Row,
 }
 
 /// Why a value is refused.
@@ -143,7 +145,7 @@ impl Fields {
         let texts = texts.map(|(name, text)| (name.to_owned(), Value::String(text.to_owned())));
         Self {
             given: texts.collect(),
-            ..Self::of(Origin::Body)
+            ..Self::of(Origin::Row)
         }
     }
 
@@ -321,7 +323,7 @@ impl Fields {
         let value = self.take(name)?;
         let number = match (&value, self.origin) {
             (Value::Number(number), _) => whole(number),
-            (Value::String(text), Origin::Query) => text.parse().map_err(|_| true),
+            (Value::String(text), Origin::Query | Origin::Row) => text.parse().map_err(|_| true),
             (Value::String(_), Origin::Body)
             | (Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_), _) => Err(true),
         };
@@ -406,7 +408,7 @@ impl Fields {
         let unknown: BTreeSet<_> = self.given.keys().chain(&self.nulls).collect();
         for name in unknown {
             let (code, message) = match self.origin {
-                Origin::Body => ("UNKNOWN_PROPERTY", "is not a known property"),
+                Origin::Body | Origin::Row => ("UNKNOWN_PROPERTY", "is not a known property"),
                 Origin::Query => ("UNKNOWN_PARAMETER", "is not a known parameter"),
             };
             self.faults.push(ErrorDetail::of(code, name, message));
@@ -420,7 +422,7 @@ impl Fields {
                 self.repeated(name);
                 values.pop()
             }
-            (value, Origin::Query | Origin::Body) => Some(value),
+            (value, Origin::Query | Origin::Body | Origin::Row) => Some(value),
         }
     }
 

@@ -16,8 +16,8 @@ use super::plugins::Plugins;
 use super::sms::described::{forwarder, network, wake_up};
 use super::{
     actions, backup, brokers, clients, console, customers, definitions, devices, docs, events,
-    health, import, integrations, jobs, logs, messages, metrics, networks, openapi, plugins, psk,
-    public_key, schedules, series, settings, sms, strangers, tokens,
+    health, import, integrations, jobs, logs, messages, metrics, networks, openapi, plugins,
+    presence, psk, public_key, schedules, series, settings, sms, strangers, tokens,
 };
 
 /// One route: method, path, access, description and handler.
@@ -295,6 +295,11 @@ routes! {
         Operator => clients::create_secret, clients::described::create_secret_of_network;
     DELETE "/operator-api/v1/network/clients/{client}/secrets/{secret}"
         Operator => clients::delete_secret, clients::described::delete_secret_of_network;
+    // After how long a silence devices are offline.
+    GET "/management-api/v1/presence"
+        Customer(SettingsRead) => presence::show, presence::described::show;
+    PATCH "/management-api/v1/presence"
+        Customer(SettingsWrite) => presence::change, presence::described::change;
     // Settings (seed 4.1).
     GET "/management-api/v1/settings/{platform}"
         Customer(SettingsRead) => settings::list, settings::described::list;

@@ -111,9 +111,15 @@ words!(WaitReason {
 });
 words!(ObservationState { Held = "HELD", Owed = "OWED" });
 words!(Lifecycle {
+    FirstContact,
     Registered,
+    Updated,
     Deregistered,
-    RegistrationExpired
+    Expired,
+    Offline,
+    Back,
+    Awake,
+    Asleep
 } as spelled::lifecycle);
 words!(EventType {
     TelemetryData,

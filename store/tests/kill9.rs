@@ -20,7 +20,6 @@ use engine::change::{Batch, Change};
 use engine::delivery::backlog::{DeadLetter, ProgressUpdate, QueuedEvent, Sequence};
 use engine::delivery::destination::Destination;
 use engine::device::record::DeviceRecord;
-use engine::event::EventType;
 use engine::ids::{ActionId, CustomerId, TraceId};
 use engine::profile::Profile;
 use engine::query::{ActionFilter, HistoryFilter, LogFilter, Page, PageRequest};
@@ -284,12 +283,7 @@ fn whole(meter: &Profile, request: &Action, number: i64, to: &Destination) -> Ba
         batch.changes.push(made);
     }
     let event = event(meter, number, meter.number);
-    let queued = QueuedEvent {
-        sequence: Sequence(u64::try_from(number).unwrap()),
-        device: meter.key(),
-        event: event.id,
-        event_type: EventType::Lifecycle,
-    };
+    let queued = QueuedEvent::of(Sequence(u64::try_from(number).unwrap()), &event);
     batch.changes.push(Change::AppendEvent(Box::new(event)));
     let dead_letter = DeadLetter {
         queued,

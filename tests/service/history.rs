@@ -212,10 +212,7 @@ fn an_expired_registration_is_in_the_history() {
         let newest = caller.messages(ID).remove(0);
         (newest["lifecycle"]["type"] != "REGISTERED").then_some(newest)
     });
-    assert_eq!(
-        newest["lifecycle"]["type"], "REGISTRATION_EXPIRED",
-        "{newest}"
-    );
+    assert_eq!(newest["lifecycle"]["type"], "EXPIRED", "{newest}");
 }
 
 #[test]

@@ -268,6 +268,7 @@ fn profile(who: usize, settings: &WorldSettings) -> Profile {
         created_at: Timestamp::default(),
         tags: Tags::default(),
         wake_up: None,
+        offline_after_s: None,
     }
 }
 

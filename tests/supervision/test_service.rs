@@ -446,6 +446,7 @@ fn put_customer(clock: &Clock) -> Change {
     Change::PutCustomer(Customer {
         networks: Box::default(),
         wake_up: None,
+        offline_after_s: None,
         id: customer(),
         number: 1,
         name: "Acme".into(),
@@ -469,6 +470,7 @@ fn put_device(clock: &Clock, name: &str, ip: Option<IpAddr>) -> Change {
         created_at: clock.now(),
         tags: Tags::default(),
         wake_up: None,
+        offline_after_s: None,
     };
     Change::PutDevice {
         was: None,

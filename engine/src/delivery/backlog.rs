@@ -10,7 +10,7 @@
 //!                    retrying --tries used up--> dead letter --replay--> retrying
 //! ```
 
-use crate::event::EventType;
+use crate::event::{Event, EventType, Lifecycle};
 use crate::ids::{CustomerId, DestinationId, DeviceKey, EventId, Partition};
 use crate::moment::Timestamp;
 
@@ -30,9 +30,22 @@ pub struct QueuedEvent {
     pub event: EventId,
     /// Its type: a destination that does not want the type need not read the event.
     pub event_type: EventType,
+    /// Its kind, if it is a lifecycle event; none of one that was stored before kinds were.
+    pub lifecycle: Option<Lifecycle>,
 }
 
 impl QueuedEvent {
+    /// An event under its number.
+    pub fn of(sequence: Sequence, event: &Event) -> Self {
+        Self {
+            sequence,
+            device: event.device,
+            event: event.id,
+            event_type: event.content.event_type(),
+            lifecycle: event.content.lifecycle(),
+        }
+    }
+
     /// The partition it is in.
     pub fn partition(&self) -> Partition {
         self.device.partition()

@@ -2,7 +2,8 @@
 
 use protocol::mqtt::MqttVersion;
 
-use crate::event::EventType;
+use crate::delivery::backlog::QueuedEvent;
+use crate::event::{EventType, Lifecycle};
 use crate::ids::{CustomerId, DestinationId};
 use crate::moment::Timestamp;
 use crate::sealed::Sealed;
@@ -242,7 +243,15 @@ impl Target {
 
 /// A set of types of events.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct EventTypes(u8);
+pub struct EventTypes {
+    types: u8,
+    /// The kinds of lifecycle events; the usual ones if none are named.
+    kinds: Option<LifecycleKinds>,
+}
+
+/// A set of kinds of lifecycle events.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct LifecycleKinds(u16);
 
 impl EventTypes {
     /// The default of webhooks: all that are for integrations but the results of requests.
@@ -269,23 +278,93 @@ impl EventTypes {
     /// The set of these bits, as [`EventTypes::bits`] gives them; unknown bits are dropped.
     pub fn from_bits(bits: u8) -> Self {
         let known: Self = EventType::ALL.into_iter().collect();
-        Self(bits & known.0)
+        Self {
+            types: bits & known.types,
+            kinds: None,
+        }
     }
 
-    /// The set as bits, to store.
+    /// The set with these kinds of lifecycle events, or with the usual ones.
+    #[must_use]
+    pub fn with_kinds(self, kinds: Option<LifecycleKinds>) -> Self {
+        Self { kinds, ..self }
+    }
+
+    /// The kinds of lifecycle events, if they are named.
+    pub fn kinds(self) -> Option<LifecycleKinds> {
+        self.kinds
+    }
+
+    /// The types as bits, to store.
     pub fn bits(self) -> u8 {
-        self.0
+        self.types
     }
 
     /// Whether the set has the type.
     pub fn has(self, event_type: EventType) -> bool {
-        self.0 & bit(event_type) != 0
+        self.types & bit(event_type) != 0
+    }
+
+    /// Whether the set has lifecycle events of a kind.
+    pub fn has_kind(self, kind: Lifecycle) -> bool {
+        let is_named = |kinds: LifecycleKinds| kinds.has(kind);
+        self.has(EventType::Lifecycle) && self.kinds.map_or(kind.is_usual(), is_named)
+    }
+
+    /// Whether the set has an event.
+    pub fn wants(self, queued: &QueuedEvent) -> bool {
+        match queued.lifecycle {
+            Some(kind) => self.has_kind(kind),
+            None => self.has(queued.event_type),
+        }
     }
 }
 
 impl FromIterator<EventType> for EventTypes {
     fn from_iter<I: IntoIterator<Item = EventType>>(types: I) -> Self {
-        Self(types.into_iter().fold(0, |bits, of| bits | bit(of)))
+        Self {
+            types: types.into_iter().fold(0, |bits, of| bits | bit(of)),
+            kinds: None,
+        }
+    }
+}
+
+impl LifecycleKinds {
+    /// The set of these bits, as [`LifecycleKinds::bits`] gives them; unknown bits are dropped.
+    pub fn from_bits(bits: u16) -> Self {
+        let known: Self = Lifecycle::ALL.into_iter().collect();
+        Self(bits & known.0)
+    }
+
+    /// The set as bits, to store.
+    pub fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// Whether the set has the kind.
+    pub fn has(self, kind: Lifecycle) -> bool {
+        self.0 & kind_bit(kind) != 0
+    }
+}
+
+impl FromIterator<Lifecycle> for LifecycleKinds {
+    fn from_iter<I: IntoIterator<Item = Lifecycle>>(kinds: I) -> Self {
+        Self(kinds.into_iter().fold(0, |bits, of| bits | kind_bit(of)))
+    }
+}
+
+/// Stored, so it never changes its meaning.
+fn kind_bit(kind: Lifecycle) -> u16 {
+    match kind {
+        Lifecycle::FirstContact => 1,
+        Lifecycle::Registered => 1 << 1,
+        Lifecycle::Updated => 1 << 2,
+        Lifecycle::Deregistered => 1 << 3,
+        Lifecycle::Expired => 1 << 4,
+        Lifecycle::Offline => 1 << 5,
+        Lifecycle::Back => 1 << 6,
+        Lifecycle::Awake => 1 << 7,
+        Lifecycle::Asleep => 1 << 8,
     }
 }
 
@@ -311,5 +390,21 @@ mod tests {
             }
         }
         assert_eq!(EventTypes::from_bits(usual.bits() | 0xc0), usual);
+    }
+
+    #[test]
+    fn a_destination_receives_the_named_kinds_or_all_but_those_of_sleep() {
+        let usual = EventTypes::usual();
+        let named = [Lifecycle::Awake, Lifecycle::Expired];
+        let some = usual.with_kinds(Some(named.into_iter().collect()));
+        for kind in Lifecycle::ALL {
+            let is_of_sleep = [Lifecycle::Awake, Lifecycle::Asleep].contains(&kind);
+            assert_eq!(usual.has_kind(kind), !is_of_sleep);
+            assert_eq!(some.has_kind(kind), named.contains(&kind));
+        }
+        let only_errors: EventTypes = [EventType::Error].into_iter().collect();
+        assert!(!only_errors.has_kind(Lifecycle::Registered));
+        let kinds = some.kinds().unwrap();
+        assert_eq!(LifecycleKinds::from_bits(kinds.bits() | 0xf000), kinds);
     }
 }

@@ -12,12 +12,12 @@ use crate::device::reachability::Reachability;
 use crate::device::registration::RegistrationState;
 use crate::device::samples::Measurement;
 use crate::effect::{Effect, Effects};
-use crate::event::{Cause, DeviceInfo, Event, EventContent, Telemetry};
+use crate::event::{Cause, DeviceInfo, Event, EventContent, Lifecycle, Telemetry};
 use crate::ids::EventId;
 use crate::limits::LOG_PAYLOAD_BYTES_MAX;
 use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
-use crate::policy::CustomerPolicy;
+use crate::policy::{CustomerPolicy, Wanted};
 use crate::rules::Rules;
 use crate::step_event::StepEventKind;
 
@@ -95,6 +95,25 @@ impl<'s> Context<'s> {
         if let Some(event) = event {
             self.save(Change::AppendEvent(Box::new(event)));
         }
+    }
+
+    /// Notes that the device was heard, and publishes what that changes.
+    pub(super) fn note_heard(&mut self) {
+        let now = self.now();
+        let is_back = self
+            .registration
+            .note_heard(now, self.policy.offline_after_s);
+        if is_back {
+            self.publish(EventContent::Lifecycle(Lifecycle::Back));
+        }
+        if self.policy.sleep_events == Wanted::Yes && self.registration.note_awake() {
+            self.publish(EventContent::Lifecycle(Lifecycle::Awake));
+        }
+    }
+
+    /// When the device falls asleep, if somebody wants to know.
+    pub(super) fn asleep_at(&self) -> Option<Timestamp> {
+        self.reachability().asleep_at(self.policy.sleep_events)
     }
 
     /// Publishes an event of the device.

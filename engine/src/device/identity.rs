@@ -180,6 +180,7 @@ mod tests {
             created_at: Timestamp::default(),
             tags: Tags::default(),
             wake_up: None,
+            offline_after_s: None,
         }
     }
 }

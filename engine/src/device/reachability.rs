@@ -22,6 +22,7 @@ use crate::device::snapshot::Presence;
 use crate::location::Location;
 use crate::moment::Timestamp;
 use crate::peer::Peer;
+use crate::policy::Wanted;
 use crate::rules::{EndpointTrust, Rules};
 
 /// Why what a device sends without DTLS is refused.
@@ -196,6 +197,13 @@ impl<'a> Reachability<'a> {
             Request::Udp(_) | Request::Coap(_) => self.address().is_none(),
             Request::Lwm2m(_) => self.presence(now) == Presence::Unregistered,
         }
+    }
+
+    /// When a device in queue mode falls asleep whose customer was told that it is awake, and wants
+    /// to know.
+    pub(super) fn asleep_at(self, wanted: Wanted) -> Option<Timestamp> {
+        let is_due = wanted == Wanted::Yes && self.state.is_published_awake();
+        is_due.then(|| self.awake_until())
     }
 
     fn awake_until(self) -> Timestamp {

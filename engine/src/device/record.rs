@@ -41,6 +41,37 @@ pub struct DeviceRecord {
     pub composite_unanswered: Option<NonZeroU32>,
     /// How many bytes of its rejected payloads were stored in the log lately.
     pub log_quota: LogQuota,
+    /// Whether the device is online, as far as its customer was told.
+    pub connectivity: Connectivity,
+    /// Whether the device listens in queue mode, as far as its customer was told.
+    pub wakefulness: Wakefulness,
+    /// The lifetime, in seconds, of a registration that expired while the device was still heard: it
+    /// is offline once it is silent for as long.
+    pub expired_lifetime_s: Option<NonZeroU32>,
+}
+
+/// Whether a device is online, as far as its customer was told.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Connectivity {
+    /// Nobody knows: it was never heard, or it is not registered and may be silent for any time.
+    #[default]
+    Unknown,
+    /// It was heard, and how long it may be silent is known.
+    Online,
+    /// It was silent for too long, which was published.
+    Offline,
+}
+
+/// Whether a device in queue mode listens, as far as its customer was told.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Wakefulness {
+    /// Nothing was published since it registered.
+    #[default]
+    Unreported,
+    /// It was published that it is awake.
+    Awake,
+    /// It was published that it is asleep.
+    Asleep,
 }
 
 /// The protocols a device has used.

@@ -26,7 +26,9 @@ use crate::device::formats::FormatSet;
 use crate::device::identity::Identity;
 use crate::device::log_quota::LogQuota;
 use crate::device::objects::ObjectLists;
-use crate::device::record::{DeviceRecord, Logged, Observation, ProtocolsSeen, Registration};
+use crate::device::record::{
+    Connectivity, DeviceRecord, Logged, Observation, ProtocolsSeen, Registration, Wakefulness,
+};
 use crate::effect::{Effect, Effects};
 use crate::ids::DeviceKey;
 use crate::limits::{LIFETIME_S_MAX, PRESENCE_SAVE_MS};
@@ -84,7 +86,16 @@ pub(super) struct RegistrationState {
     /// The key of the identity: a digest, too expensive to compute for every update.
     key: DeviceKey,
     first_contact_at: CompactTime,
-    last_seen_at: Option<Timestamp>,
+    last_seen_at: CompactTime,
+    /// When it may have been heard last before the start of the process, in seconds since 1970:
+    /// presence is saved now and then.
+    unsaved_seen_s: u32,
+    /// How long it may be silent before it is offline, in seconds, if its profile says so or its
+    /// registration expired.
+    silence_max_s: Option<NonZeroU32>,
+    silence_max_of: SilenceMaxOf,
+    connectivity: Connectivity,
+    wakefulness: Wakefulness,
     /// Where its last message came from.
     peer: Option<Peer>,
     /// Its association has no session since the start of the process, so it cannot be sent anything
@@ -99,8 +110,8 @@ pub(super) struct RegistrationState {
     log_quota: LogQuota,
     /// The formats it has refused since it registered.
     refused: FormatSet,
-    /// When the record was last saved, in seconds since 1970; 0 if never. Between saves presence is
-    /// only in memory.
+    /// When the record was last saved, in seconds since 1970; 0 if it has to be saved in this step.
+    /// Between saves presence is only in memory.
     saved_s: u32,
     /// It did not answer, and nothing was received from it since.
     silent: bool,
@@ -112,7 +123,8 @@ impl RegistrationState {
     /// Restores the state and its observations from a record.
     ///
     /// Updates that change nothing are saved only now and then. So a registration gets what remains
-    /// of its saved lifetime, extended by as much as may not have been saved.
+    /// of its saved lifetime, extended by as much as may not have been saved, and silence counts from
+    /// as much later.
     pub(super) fn restored(
         profile: &Profile,
         mut record: DeviceRecord,
@@ -123,11 +135,22 @@ impl RegistrationState {
             let unsaved = registration.expires_at.plus_ms(PRESENCE_SAVE_MS);
             registration.expires_at = registration.expires_at.max(whole.min(unsaved));
         }
+        let seen_by = |seen_at: Timestamp| now.min(seen_at.plus_ms(PRESENCE_SAVE_MS));
+        let seen_by = record.last_seen_at.map(seen_by);
+        let connectivity = match (record.connectivity, &record.registration) {
+            (Connectivity::Unknown, Some(_)) => Connectivity::Online,
+            (stored, _) => stored,
+        };
         let state = Self {
+            unsaved_seen_s: seen_by.map_or(0, |it| it.plus_s(1).as_short_s()),
+            silence_max_s: profile.offline_after_s.or(record.expired_lifetime_s),
+            silence_max_of: SilenceMaxOf::given(profile.offline_after_s, record.expired_lifetime_s),
+            connectivity,
+            wakefulness: record.wakefulness,
             key: profile.key(),
             identity: Box::new(Identity::of(profile)),
             first_contact_at: CompactTime::of(record.first_contact_at),
-            last_seen_at: record.last_seen_at,
+            last_seen_at: CompactTime::of(record.last_seen_at),
             awaits_session: record
                 .peer
                 .is_some_and(|it| it.transport == Transport::Coaps && it.association.is_none()),
@@ -142,7 +165,7 @@ impl RegistrationState {
             composite_unanswered: record.composite_unanswered,
             log_quota: record.log_quota,
             refused: FormatSet::default(),
-            saved_s: record.last_seen_at.unwrap_or_default().as_short_s(),
+            saved_s: record.last_seen_at.unwrap_or_default().as_short_s().max(1),
             silent: false,
             objects_unshared: true,
         };
@@ -155,13 +178,106 @@ impl RegistrationState {
     pub(super) fn adopt(&mut self, profile: &Profile) {
         *self.identity = Identity::of(profile);
         self.requires_dtls = profile.security == SecurityRequirement::Dtls;
+        if profile.offline_after_s.is_some() || self.silence_max_of == SilenceMaxOf::Profile {
+            self.silence_max_s = profile.offline_after_s;
+            self.silence_max_of = SilenceMaxOf::Profile;
+        }
     }
 
-    /// Notes that the device is awake. An answer to a request shows no more than that.
-    pub(super) fn note_awake(&mut self, now: Timestamp) {
-        self.last_seen_at = Some(now);
+    /// Notes that the device was heard. An answer to a request shows no more than that. Returns
+    /// whether it was offline. `customer_s` is the silence that its customer allows every device.
+    pub(super) fn note_heard(&mut self, now: Timestamp, customer_s: Option<NonZeroU32>) -> bool {
+        self.last_seen_at = CompactTime::of(Some(now));
         self.silent = false;
         self.awaits_session = false;
+        let was = self.connectivity;
+        if was != Connectivity::Online && self.silence_max_s(customer_s).is_some() {
+            self.connectivity = Connectivity::Online;
+            self.saved_s = 0;
+        } else if was == Connectivity::Offline {
+            self.connectivity = Connectivity::Unknown;
+            self.saved_s = 0;
+        }
+        was == Connectivity::Offline
+    }
+
+    /// Begins to count the silence of a device that was heard before it was known how long it may be
+    /// silent. The record has to be saved, so that the device is restored at a start.
+    pub(super) fn watch(&mut self, customer_s: Option<NonZeroU32>) {
+        if self.is_to_be_watched(customer_s) {
+            self.connectivity = Connectivity::Online;
+            self.saved_s = 0;
+        }
+    }
+
+    /// Notes that the device is offline, if it was silent for too long. Returns whether it was.
+    pub(super) fn note_offline(&mut self, now: Timestamp, customer_s: Option<NonZeroU32>) -> bool {
+        let is_offline = self.offline_at(customer_s).is_some_and(|at| at <= now);
+        if is_offline {
+            self.connectivity = Connectivity::Offline;
+            self.forget_lifetime();
+            self.saved_s = 0;
+        }
+        is_offline
+    }
+
+    /// When the device is offline unless it is heard.
+    pub(super) fn offline_at(&self, customer_s: Option<NonZeroU32>) -> Option<Timestamp> {
+        let unsaved = Timestamp::default().plus_s(self.unsaved_seen_s.into());
+        let seen_at = self.last_seen_at.time()?.max(unsaved);
+        let max_s = self.silence_max_s(customer_s)?;
+        let is_online = self.connectivity == Connectivity::Online;
+        is_online.then(|| seen_at.plus_s(i64::from(max_s.get())))
+    }
+
+    /// Whether the silence of the device has to be counted from now on.
+    pub(super) fn is_to_be_watched(&self, customer_s: Option<NonZeroU32>) -> bool {
+        self.connectivity == Connectivity::Unknown
+            && self.last_seen_at.time().is_some()
+            && self.silence_max_s(customer_s).is_some()
+    }
+
+    /// How long the device may be silent: as its profile says, or else its customer, or else as long
+    /// as its registration lasts.
+    fn silence_max_s(&self, customer_s: Option<NonZeroU32>) -> Option<NonZeroU32> {
+        let lifetime_s = || NonZeroU32::new(self.registration.as_ref()?.lifetime_s());
+        match self.silence_max_of {
+            SilenceMaxOf::Profile => self.silence_max_s.or(customer_s).or_else(lifetime_s),
+            SilenceMaxOf::ExpiredRegistration => customer_s.or(self.silence_max_s),
+        }
+    }
+
+    fn forget_lifetime(&mut self) {
+        if self.silence_max_of == SilenceMaxOf::ExpiredRegistration {
+            self.silence_max_s = None;
+            self.silence_max_of = SilenceMaxOf::Profile;
+        }
+    }
+
+    /// Notes that the device listens, if it is in queue mode. Returns whether that is not published.
+    pub(super) fn note_awake(&mut self) -> bool {
+        let is_new = self.is_in_queue_mode() && self.wakefulness != Wakefulness::Awake;
+        if is_new {
+            self.wakefulness = Wakefulness::Awake;
+            self.saved_s = 0;
+        }
+        is_new
+    }
+
+    /// Notes that the device does not listen any more.
+    pub(super) fn note_asleep(&mut self) {
+        self.wakefulness = Wakefulness::Asleep;
+        self.saved_s = 0;
+    }
+
+    /// Whether it was published that the device listens, and it will fall asleep.
+    pub(super) fn is_published_awake(&self) -> bool {
+        self.wakefulness == Wakefulness::Awake && self.is_in_queue_mode()
+    }
+
+    fn is_in_queue_mode(&self) -> bool {
+        let registration = self.registration.as_ref();
+        registration.is_some_and(|it| it.binding.queue_mode())
     }
 
     /// Notes the protocol of an uplink. Returns whether it is the first uplink over that protocol.
@@ -206,6 +322,7 @@ impl RegistrationState {
         };
         registration.renew(now);
         self.registration = Some(registration);
+        self.forget_lifetime();
         self.objects_unshared = true;
         self.refused = FormatSet::default();
     }
@@ -221,8 +338,23 @@ impl RegistrationState {
         changed
     }
 
-    pub(super) fn end(&mut self) {
+    /// Ends the registration.
+    pub(super) fn end(&mut self, customer_s: Option<NonZeroU32>) {
         self.registration = None;
+        self.wakefulness = Wakefulness::Unreported;
+        if self.connectivity == Connectivity::Online && self.silence_max_s(customer_s).is_none() {
+            self.connectivity = Connectivity::Unknown;
+        }
+    }
+
+    /// Keeps how long the device may be silent, because its registration expires while it is heard.
+    pub(super) fn keep_lifetime(&mut self) {
+        if self.silence_max_s.is_none()
+            && let Some(registration) = &self.registration
+        {
+            self.silence_max_s = NonZeroU32::new(registration.lifetime_s());
+            self.silence_max_of = SilenceMaxOf::ExpiredRegistration;
+        }
     }
 
     /// Does not use this format again until the device registers again.
@@ -261,9 +393,9 @@ impl RegistrationState {
         has_room
     }
 
-    /// Whether the record has to be saved because of the quota of log payloads.
-    pub(super) fn has_unsaved_log_quota(&self) -> bool {
-        self.saved_s == 0 && self.log_quota.used().is_some()
+    /// Whether the record has to be saved in this step.
+    pub(super) fn must_be_saved(&self) -> bool {
+        self.saved_s == 0
     }
 
     /// Replaces the device's own copy of its object list by the shared one.
@@ -276,7 +408,7 @@ impl RegistrationState {
     }
 
     pub(super) fn save(&mut self, observed: &[Observation], now: Timestamp, out: &mut Effects) {
-        self.saved_s = now.as_short_s();
+        self.saved_s = now.as_short_s().max(1);
         out.push(Effect::Save(Change::PutRecord {
             device: self.key,
             record: Box::new(self.record(observed)),
@@ -287,7 +419,7 @@ impl RegistrationState {
     pub(super) fn record(&self, observed: &[Observation]) -> DeviceRecord {
         DeviceRecord {
             first_contact_at: self.first_contact_at.time(),
-            last_seen_at: self.last_seen_at,
+            last_seen_at: self.last_seen_at.time(),
             peer: self.peer,
             registration: self.registration.clone(),
             observations: observed.into(),
@@ -295,6 +427,12 @@ impl RegistrationState {
             unknown_object: self.unknown_object,
             composite_unanswered: self.composite_unanswered,
             log_quota: self.log_quota,
+            connectivity: self.connectivity,
+            wakefulness: self.wakefulness,
+            expired_lifetime_s: match self.silence_max_of {
+                SilenceMaxOf::Profile => None,
+                SilenceMaxOf::ExpiredRegistration => self.silence_max_s,
+            },
         }
     }
 
@@ -305,7 +443,7 @@ impl RegistrationState {
     }
 
     pub(super) fn is_seen_since(&self, at: Timestamp) -> bool {
-        self.last_seen_at.is_some_and(|seen_at| seen_at > at)
+        self.last_seen_at.time().is_some_and(|seen_at| seen_at > at)
     }
 
     pub(super) fn key(&self) -> DeviceKey {
@@ -356,12 +494,12 @@ impl RegistrationState {
 
     /// When it was last heard.
     pub(super) fn last_seen_at(&self) -> Option<Timestamp> {
-        self.last_seen_at
+        self.last_seen_at.time()
     }
 
     /// The end of its awake window in queue mode.
     pub(super) fn awake_until(&self, window_ms: i64) -> Timestamp {
-        let last_seen_at = self.last_seen_at.unwrap_or_default();
+        let last_seen_at = self.last_seen_at.time().unwrap_or_default();
         match self.silent {
             true => last_seen_at,
             false => last_seen_at.plus_ms(window_ms),
@@ -379,6 +517,25 @@ impl RegistrationState {
         match &self.registration {
             Some(registration) if *registration.links == links => Arc::clone(&registration.links),
             Some(_) | None => Arc::new(links),
+        }
+    }
+}
+
+/// Who says how long a device may be silent.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum SilenceMaxOf {
+    /// Its profile, if anybody; then its customer, then the lifetime of its registration.
+    Profile,
+    /// The lifetime of its last registration, which expired while the device was heard.
+    ExpiredRegistration,
+}
+
+impl SilenceMaxOf {
+    /// Who says it of a device that is restored or changed.
+    fn given(profile_s: Option<NonZeroU32>, expired_s: Option<NonZeroU32>) -> Self {
+        match (profile_s, expired_s) {
+            (None, Some(_)) => Self::ExpiredRegistration,
+            (Some(_), _) | (None, None) => Self::Profile,
         }
     }
 }

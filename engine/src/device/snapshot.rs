@@ -4,7 +4,7 @@ use protocol::lwm2m::path::Path;
 
 use crate::action::timeline::WaitReason;
 use crate::action::{Action, Protocol};
-use crate::device::record::{Observation, Registration};
+use crate::device::record::{Connectivity, Observation, Registration};
 use crate::ids::ActionId;
 use crate::moment::Timestamp;
 use crate::peer::Peer;
@@ -22,6 +22,8 @@ pub struct Snapshot {
     pub protocols_seen: Option<Protocol>,
     /// Whether it listens now, as far as is known.
     pub presence: Presence,
+    /// Whether it is online, as far as its customer was told.
+    pub connectivity: Connectivity,
     /// Its registration, while it has one.
     pub registration: Option<Registration>,
     /// Its requests that are not final, oldest first.

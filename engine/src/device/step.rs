@@ -433,9 +433,9 @@ impl<'s> Step<'s> {
         message.payload.len() > self.cx.rules().limits.data_bytes_max
     }
 
-    /// Saves the record if the step used the quota of log payloads and did not save it since.
-    pub(super) fn save_log_quota(&mut self) {
-        if self.cx.registration.has_unsaved_log_quota() {
+    /// Saves the record if something of it that must not be lost changed since it was saved.
+    pub(super) fn save_unsaved_record(&mut self) {
+        if self.cx.registration.must_be_saved() {
             self.save_record();
         }
     }

@@ -29,6 +29,7 @@ mod pacing;
 mod passive;
 mod plain;
 mod protecting;
+mod presence;
 mod queue_mode;
 mod readings;
 mod refusals;

@@ -4,6 +4,7 @@
 //! key.
 
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 
 use crate::change::{Batch, Change, Expect, UniqueName};
 use crate::directory::device::{names_wanted, reportable};
@@ -31,6 +32,8 @@ pub struct DeviceAmendment {
     pub tags: TagsAmendment,
     /// What its datagrams are accepted over.
     pub security: Option<SecurityRequirement>,
+    /// How long it may be silent before it is offline, in seconds.
+    pub offline_after_s: FieldAmendment<NonZeroU32>,
 }
 
 /// A change of an optional field.
@@ -46,6 +49,15 @@ pub enum FieldAmendment<T> {
 }
 
 impl<T> FieldAmendment<T> {
+    /// The change with another type of value; one without a value changes nothing.
+    pub fn and_then<U>(self, to: impl FnOnce(T) -> Option<U>) -> FieldAmendment<U> {
+        match self {
+            Self::Keep => FieldAmendment::Keep,
+            Self::Remove => FieldAmendment::Remove,
+            Self::Put(is) => to(is).map_or(FieldAmendment::Keep, FieldAmendment::Put),
+        }
+    }
+
     /// The new value of a field that had the value `was`.
     pub fn apply(self, was: Option<T>) -> Option<T> {
         match self {
@@ -71,6 +83,7 @@ impl DeviceAmendment {
             name: self.name.apply(was.name),
             tags: was.tags.amended(self.tags)?,
             security: self.security.unwrap_or(was.security),
+            offline_after_s: self.offline_after_s.apply(was.offline_after_s),
             ..was
         })
     }
@@ -130,6 +143,7 @@ mod tests {
             ip: FieldAmendment::Remove,
             name: FieldAmendment::Remove,
             tags: TagsAmendment::Clear,
+            offline_after_s: FieldAmendment::Remove,
             ..DeviceAmendment::default()
         };
         let bare = bare.apply(meter()).unwrap();
@@ -139,6 +153,7 @@ mod tests {
             ip: None,
             name: None,
             tags: Tags::default(),
+            offline_after_s: None,
             ..meter()
         };
         assert_eq!(bare, expected);
@@ -152,6 +167,7 @@ mod tests {
             name: FieldAmendment::Put("Attic".into()),
             tags: TagsAmendment::Merge(vec![(floor.key.clone(), Some(floor.value.clone()))]),
             security: Some(SecurityRequirement::Dtls),
+            offline_after_s: FieldAmendment::Put(NonZeroU32::MIN),
         };
         let expected = Profile {
             iccid: Iccid::parse("8902").unwrap(),
@@ -162,6 +178,7 @@ mod tests {
             name: Some("Attic".into()),
             tags: Tags::of([floor]).unwrap(),
             security: SecurityRequirement::Dtls,
+            offline_after_s: Some(NonZeroU32::MIN),
             ..meter()
         };
         assert_eq!(other.apply(bare), Ok(expected));
@@ -250,6 +267,7 @@ mod tests {
             name: Some("Cellar".into()),
             tags: Tags::of([Tag::parse("site:berlin").unwrap()]).unwrap(),
             security: SecurityRequirement::Any,
+            offline_after_s: NonZeroU32::new(600),
         };
         let mut m = Moment::new(Timestamp::from_ms(1_000), 7);
         draft_device(&mut m, &CustomerId::parse("acme").unwrap(), new).unwrap()

@@ -1,9 +1,12 @@
 //! Decisions about customers, API clients and tokens.
 
+use std::num::NonZeroU32;
+
 use crate::change::{Batch, Change, Expect, UniqueName};
 use crate::customer::{
     AccessToken, ApiClient, ClientOwner, ClientSecret, Customer, Scopes, SecretDigest,
 };
+use crate::directory::amending::FieldAmendment;
 use crate::directory::{Decision, DirectoryRefusal, decided, draw_number, guarded};
 use crate::ids::{ClientId, CustomerId, SecretId};
 use crate::limits::{CLIENT_SECRETS_MAX, CLIENTS_MAX};
@@ -44,6 +47,7 @@ pub fn draft_customer(m: &mut Moment, new: NewCustomer) -> Customer {
         created_at: m.now(),
         networks: Box::default(),
         wake_up: None,
+        offline_after_s: None,
     }
 }
 
@@ -69,6 +73,22 @@ pub fn put_networks(customer: Customer, networks: &[Network]) -> Decision<()> {
 /// Sets or removes the SMS that wakes the devices of a customer.
 pub fn put_wake_up(customer: Customer, wake_up: Option<WakeUpMessage>) -> Decision<()> {
     put_customer(customer, |it| Customer { wake_up, ..it })
+}
+
+/// Sets or removes how long the devices of a customer may be silent before they are offline.
+pub fn put_offline_after(
+    customer: Customer,
+    amended: FieldAmendment<NonZeroU32>,
+) -> Decision<Option<NonZeroU32>> {
+    let offline_after_s = amended.apply(customer.offline_after_s);
+    let put = put_customer(customer, |it| Customer {
+        offline_after_s,
+        ..it
+    });
+    Decision {
+        batch: put.batch,
+        answer: offline_after_s,
+    }
 }
 
 fn put_customer(was: Customer, change: impl FnOnce(Customer) -> Customer) -> Decision<()> {

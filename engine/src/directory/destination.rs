@@ -507,6 +507,7 @@ mod tests {
         Customer {
             networks: Box::default(),
             wake_up: None,
+            offline_after_s: None,
             id: CustomerId::parse("acme").unwrap(),
             number: 1,
             name: "Acme".into(),

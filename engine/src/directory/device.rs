@@ -1,6 +1,7 @@
 //! Decisions about devices and their identities.
 
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 
 use crate::change::{Batch, Change, Counter, CounterDelta, Expect, UniqueName};
 use crate::credentials::DeviceCredentials;
@@ -32,6 +33,8 @@ pub struct NewDevice {
     pub tags: Tags,
     /// What its datagrams are accepted over.
     pub security: SecurityRequirement,
+    /// How long it may be silent before it is offline, in seconds.
+    pub offline_after_s: Option<NonZeroU32>,
 }
 
 /// A device was given neither a device id nor an ICCID.
@@ -76,6 +79,7 @@ pub fn draft_device(
         created_at: m.now(),
         tags: new.tags,
         wake_up: None,
+        offline_after_s: new.offline_after_s,
     })
 }
 

@@ -151,8 +151,9 @@ impl ForwardingFixture {
             device: key(device),
             event: event_id(self.now, self.last),
             event_type,
+            lifecycle: None,
         };
-        if self.stored.destination.event_types.has(event_type) {
+        if self.stored.destination.event_types.wants(&queued) {
             self.by_device.entry(device).or_default().insert(sequence);
         }
         let partition = queued.partition();

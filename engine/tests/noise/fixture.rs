@@ -445,5 +445,6 @@ fn profile(address: AddressSetting) -> Profile {
         created_at: Timestamp::default(),
         tags: Tags::default(),
         wake_up: None,
+        offline_after_s: None,
     }
 }

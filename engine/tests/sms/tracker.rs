@@ -22,5 +22,6 @@ pub(crate) fn tracker(number: Option<&str>) -> Profile {
         created_at: Timestamp::default(),
         tags: Tags::default(),
         wake_up: None,
+        offline_after_s: None,
     }
 }

@@ -4,7 +4,7 @@ use engine::action::Protocol;
 use engine::action::timeline::WaitReason;
 use engine::device::record::ObservationState;
 use engine::device::snapshot::Presence;
-use engine::limits::{LIFETIME_S_MAX, VALUE_BYTES_MAX};
+use engine::limits::{LIFETIME_S_MAX, OFFLINE_AFTER_S_MAX, VALUE_BYTES_MAX};
 use engine::profile::SecurityRequirement;
 
 use crate::api::action::described::pending;
@@ -120,9 +120,22 @@ fn identity() -> Schema {
         )
         .may("publicKey", public_key, "The raw public key.")
         .must("security", security(), SECURITY)
+        .may("offlineAfter", offline_after(), OFFLINE_AFTER)
         .must("created", names::instant(), "The creation time.")
         .must("tags", names::tags(names::tag_text()), "The tags.")
 }
+
+/// How long a device may be silent.
+pub(in crate::api) fn offline_after() -> Schema {
+    Schema::whole(1..=OFFLINE_AFTER_S_MAX.into()).example(7_200_u64)
+}
+
+/// What the property says.
+pub(in crate::api) const OFFLINE_AFTER: &str = concat!(
+    "After how many seconds without a message the device is offline. Without it, that of the ",
+    "customer applies (`/management-api/v1/presence`), and without that the lifetime of the ",
+    "registration."
+);
 
 /// What a device is accepted over.
 pub(in crate::api) fn security() -> Schema {
@@ -259,6 +272,13 @@ fn presence() -> Schema {
             Schema::word::<Presence>().example("ASLEEP"),
             "`UNREGISTERED`: the device has no LwM2M registration. `AWAKE`: it is registered and \
              reachable. `ASLEEP`: it is registered in queue mode and its awake window is over.",
+        )
+        .may(
+            "connectivity",
+            Schema::one_of_words(vec!["ONLINE", "OFFLINE"]).example("ONLINE"),
+            "`OFFLINE`: the device was silent for longer than its `offlineAfter` or, without one, \
+             than the lifetime of its registration. Absent if nobody knows: the device was never \
+             heard, or it has neither a registration nor an `offlineAfter`.",
         )
         .may(
             "firstRegistered",

@@ -1,10 +1,13 @@
 //! Which handler updates a device?
 
+use std::num::NonZeroU32;
+
 use actix_web::{HttpResponse, web};
 use tracing::Instrument;
 
 use engine::directory::amending::{DeviceAmendment, FieldAmendment, amend_device, names_gained};
 use engine::ids::{DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
+use engine::limits::OFFLINE_AFTER_S_MAX;
 use engine::profile::{Profile, SecurityRequirement};
 use engine::tags::{InvalidTag, TagText, TagsAmendment};
 
@@ -82,6 +85,9 @@ fn amendments(mut fields: Fields) -> Result<DeviceAmendment, ApiError> {
         name: fields.amendment("name", label),
         tags: tags(&mut fields),
         security: fields.replacement("security", SecurityRequirement::read),
+        offline_after_s: fields
+            .number_amendment("offlineAfter", 1..=OFFLINE_AFTER_S_MAX)
+            .and_then(NonZeroU32::new),
     };
     for (name, why) in READ_ONLY {
         fields.read_only(name, why);

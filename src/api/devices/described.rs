@@ -8,7 +8,9 @@ use engine::limits::{
 };
 
 use super::filter::{FIRMWARE_CHARACTERS_MAX, PREFIX_CHARACTERS_MAX};
-use crate::api::device::described::{SECURITY, device, inspector, listed_device, security};
+use crate::api::device::described::{
+    OFFLINE_AFTER, SECURITY, device, inspector, listed_device, offline_after, security,
+};
 use crate::api::openapi::{ApiOperation, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged};
 use crate::api::psk::described::device_key;
@@ -202,6 +204,7 @@ pub(in crate::api) fn new_device() -> Schema {
         .may("endpoint", names::endpoint(), &endpoint_is())
         .may("name", names::label(), NAME)
         .may("security", security(), SECURITY)
+        .may("offlineAfter", offline_after(), OFFLINE_AFTER)
         .may("psk", device_key(), PSK)
         .may("tags", names::tags(names::tag_text()), TAGS)
         .text_in_one_of(&["deviceId", "iccid"])
@@ -218,6 +221,7 @@ fn amended_device() -> Schema {
         .may_never_null("endpoint", names::endpoint(), &endpoint_is())
         .may("name", names::label(), NAME)
         .may_never_null("security", security(), SECURITY)
+        .may("offlineAfter", offline_after(), OFFLINE_AFTER)
         .may("tags", names::tags(names::tag_text().or_null()), TAGS)
         .named("AmendedDevice")
 }

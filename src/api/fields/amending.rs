@@ -1,5 +1,7 @@
 //! How are the fields of an update read? `null` removes a value, and an absent field keeps it.
 
+use std::ops::RangeInclusive;
+
 use engine::directory::amending::FieldAmendment;
 
 use super::{ErrorDetail, FieldFault, Fields};
@@ -15,6 +17,19 @@ impl Fields {
             return FieldAmendment::Remove;
         }
         self.optional(name, read)
+            .map_or(FieldAmendment::Keep, FieldAmendment::Put)
+    }
+
+    /// An optional integer of a range that `null` removes.
+    pub(in crate::api) fn number_amendment(
+        &mut self,
+        name: &str,
+        range: RangeInclusive<u32>,
+    ) -> FieldAmendment<u32> {
+        if self.nulls.remove(name) {
+            return FieldAmendment::Remove;
+        }
+        self.number(name, range)
             .map_or(FieldAmendment::Keep, FieldAmendment::Put)
     }
 

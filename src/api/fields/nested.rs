@@ -1,7 +1,7 @@
 //! How are nested properties read? Part by part, and each fault names its part: `headers.X-Key`,
 //! `eventTypes[1].type`.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{ErrorDetail, FieldFault, Fields, Origin};
 
@@ -12,8 +12,19 @@ impl Fields {
         name: &str,
         read: impl FnOnce(&mut Self) -> T,
     ) -> Option<T> {
-        let Value::Object(properties) = self.take(name)? else {
-            self.wrong_type(name, "an object");
+        let value = self.take(name)?;
+        self.nested(name, value, read)
+    }
+
+    /// A value that is an object, read like the fields of a body.
+    fn nested<T>(
+        &mut self,
+        place: &str,
+        value: Value,
+        read: impl FnOnce(&mut Self) -> T,
+    ) -> Option<T> {
+        let Value::Object(properties) = value else {
+            self.wrong_type(place, "an object");
             return None;
         };
         let mut fields = Self::of(Origin::Body);
@@ -27,7 +38,7 @@ impl Fields {
         let read = read(&mut fields);
         fields.refuse_unknown();
         let of_part = |fault: ErrorDetail| ErrorDetail {
-            field: fault.field.map(|field| format!("{name}.{field}")),
+            field: fault.field.map(|field| format!("{place}.{field}")),
             ..fault
         };
         self.faults.extend(fields.faults.into_iter().map(of_part));
@@ -78,12 +89,11 @@ impl Fields {
         })
     }
 
-    /// An optional list of objects with one property each.
-    pub(in crate::api) fn objects<T, W: Into<FieldFault>>(
+    /// An optional list of objects, each read like the fields of a body.
+    pub(in crate::api) fn objects<T>(
         &mut self,
         name: &str,
-        property: &str,
-        mut read: impl FnMut(&str) -> Result<T, W>,
+        mut read: impl FnMut(&mut Self) -> Option<T>,
     ) -> Option<Vec<T>> {
         let Value::Array(items) = self.take(name)? else {
             self.wrong_type(name, "an array of objects");
@@ -91,20 +101,7 @@ impl Fields {
         };
         let read = items.into_iter().enumerate().map(|(place, item)| {
             let place = format!("{name}[{place}]");
-            let Value::Object(item) = item else {
-                self.wrong_type(&place, "an object");
-                return None;
-            };
-            let known = self.known_alone(&place, property, &item);
-            let text = match item.get(property) {
-                None | Some(Value::Null) => Err(FieldFault::required("is required")),
-                Some(value) => value
-                    .as_str()
-                    .ok_or_else(|| FieldFault::wrong_type("a string")),
-            };
-            let read = text.and_then(|text| read(text).map_err(Into::into));
-            self.part(&format!("{place}.{property}"), read)
-                .filter(|_| known)
+            self.nested(&place, item, &mut read).flatten()
         });
         read.collect::<Vec<_>>().into_iter().collect()
     }
@@ -145,17 +142,6 @@ impl Fields {
     }
 
     /// Adds a fault for each property of an item other than the known one.
-    fn known_alone(&mut self, place: &str, property: &str, item: &Map<String, Value>) -> bool {
-        let others = item.keys().filter(|key| *key != property);
-        let others: Vec<_> = others.map(|key| format!("{place}.{key}")).collect();
-        for other in &others {
-            let message = "is not a known property";
-            self.faults
-                .push(ErrorDetail::of("UNKNOWN_PROPERTY", other, message));
-        }
-        others.is_empty()
-    }
-
     fn part<T>(&mut self, place: &str, read: Result<T, FieldFault>) -> Option<T> {
         match read {
             Ok(value) => Some(value),
@@ -184,9 +170,14 @@ mod tests {
         let pair = |name: &str, value: &str| Ok::<_, String>(format!("{name}={value}"));
         let pairs = fields.texts_by_name("headers", pair).unwrap();
         assert_eq!(pairs, ["a=1", "b=2"]);
-        let types = fields.objects("types", "type", label).unwrap();
+        let types = fields
+            .objects("types", |it| it.required("type", label))
+            .unwrap();
         assert_eq!(types, ["x".into(), "y".into()]);
-        assert_eq!(fields.objects("others", "type", label), None);
+        assert_eq!(
+            fields.objects("others", |it| it.required("type", label)),
+            None
+        );
         assert!(fields.finish(Some(())).is_ok());
     }
 
@@ -199,7 +190,10 @@ mod tests {
         assert_eq!(fields.truth("on"), None);
         let read = |_: &str, value: &str| label(value);
         assert_eq!(fields.texts_by_name("headers", read), None);
-        assert_eq!(fields.objects("types", "type", label), None);
+        assert_eq!(
+            fields.objects("types", |it| it.required("type", label)),
+            None
+        );
         fields.never_removed(&["off", "on"]);
         let failure = fields.finish(Some(())).unwrap_err();
         let expected = [
@@ -221,7 +215,10 @@ mod tests {
         let mut fields = body(json!({"headers": [], "types": {}}));
         let pair = |_: &str, _: &str| Ok::<_, String>(());
         assert_eq!(fields.texts_by_name("headers", pair), None);
-        assert_eq!(fields.objects("types", "type", label), None);
+        assert_eq!(
+            fields.objects("types", |it| it.required("type", label)),
+            None
+        );
         let failure = fields.finish(Some(())).unwrap_err();
         let codes: Vec<_> = failure.faults().iter().map(|fault| fault.code).collect();
         assert_eq!(codes, ["WRONG_TYPE", "WRONG_TYPE"]);

@@ -15,8 +15,16 @@ use csv::Csv;
 
 /// The names of the columns of a device, apart from those of its key and its tags. Properties have
 /// the same names.
-pub(super) const COLUMNS: [&str; 8] = [
-    "deviceId", "iccid", "imsi", "msisdn", "ip", "endpoint", "name", "security",
+pub(super) const COLUMNS: [&str; 9] = [
+    "deviceId",
+    "iccid",
+    "imsi",
+    "msisdn",
+    "ip",
+    "endpoint",
+    "name",
+    "security",
+    "offlineAfter",
 ];
 
 /// The names of the columns of a pre-shared key, with its properties.

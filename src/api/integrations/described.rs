@@ -3,6 +3,7 @@
 use engine::delivery::destination::{
     BATCH_EVENTS_MAX, BATCH_WAIT_MS_DEFAULT, BATCH_WAIT_MS_MAX, DestinationState,
 };
+use engine::event::Lifecycle;
 use engine::limits::{INTEGRATIONS_MAX, WEBHOOK_URL_BYTES_MAX};
 
 use super::request_body::type_words;
@@ -280,15 +281,27 @@ fn headers() -> Schema {
 
 /// The types of events in a request.
 pub(in crate::api) fn requested_types() -> Schema {
-    let event_type = Schema::closed().must("type", Schema::one_of_words(type_words()), TYPE);
+    let event_type = Schema::closed()
+        .must("type", Schema::one_of_words(type_words()), TYPE)
+        .may("kinds", kinds().at_least_one(), KINDS);
     types_of(event_type.named("WantedEventType"))
 }
 
 /// The types of events in a response.
 pub(in crate::api) fn types_shown() -> Schema {
-    let event_type = Schema::object().must("type", Schema::one_of_words(type_words()), TYPE);
+    let event_type = Schema::object()
+        .must("type", Schema::one_of_words(type_words()), TYPE)
+        .may("kinds", kinds(), KINDS);
     types_of(event_type.named("EventType"))
 }
+
+fn kinds() -> Schema {
+    let example = serde_json::json!(["REGISTERED", "AWAKE"]);
+    Schema::list(Schema::word::<Lifecycle>()).example(Node::from(example))
+}
+
+const KINDS: &str = "Of `LIFECYCLE` alone: the kinds of events. Default: all but `AWAKE` and \
+                     `ASLEEP`, which only integrations receive that name them.";
 
 fn types_of(event_type: Schema) -> Schema {
     let example = serde_json::json!([{ "type": "TELEMETRY_DATA" }, { "type": "LIFECYCLE" }]);

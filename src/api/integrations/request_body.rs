@@ -5,11 +5,11 @@ use engine::delivery::address::headers::Headers;
 use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::destination::{
     BATCH_EVENTS_MAX, BATCH_WAIT_MS_DEFAULT, BATCH_WAIT_MS_MAX, EventBatching, EventTypes, Header,
-    JsonPayload,
+    JsonPayload, LifecycleKinds,
 };
 use engine::delivery::signature::SigningSecret;
 use engine::directory::destination::{NewWebhook, SealedField, WebhookAmendments};
-use engine::event::EventType;
+use engine::event::{EventType, Lifecycle};
 use engine::sealed::Sealed;
 
 use crate::api::error::ApiError;
@@ -115,16 +115,49 @@ fn headers(fields: &mut Fields) -> Option<Vec<Plain>> {
 
 /// The types of events that a webhook or a broker receives.
 pub(in crate::api) fn event_types(fields: &mut Fields) -> Option<EventTypes> {
-    let types = fields.objects("eventTypes", "type", |text| {
-        let known = EventType::known(text).filter(|it| it.is_for_integrations());
-        known.ok_or_else(|| format!("must be one of {}", type_words().join(", ")))
-    })?;
+    let types = fields.objects("eventTypes", wanted_type)?;
     if types.is_empty() {
         let message = "must have at least one item; use DELETE to delete the integration";
         fields.fault("eventTypes", message);
         return None;
     }
-    Some(types.into_iter().collect())
+    let kinds = of_lifecycle(&types);
+    let types: EventTypes = types.iter().map(|(event_type, _)| *event_type).collect();
+    Some(types.with_kinds(kinds))
+}
+
+/// A type of events, with the kinds of it if they are named.
+type WantedType = (EventType, Option<Vec<Lifecycle>>);
+
+fn wanted_type(fields: &mut Fields) -> Option<WantedType> {
+    let event_type = fields.required("type", |text| {
+        let known = EventType::known(text).filter(|it| it.is_for_integrations());
+        known.ok_or_else(|| format!("must be one of {}", type_words().join(", ")))
+    });
+    let kinds = fields.texts("kinds", |words| match words {
+        [] => Err("must have at least one item".to_owned()),
+        words => words.iter().map(|word| Lifecycle::read(word)).collect(),
+    });
+    if kinds.is_some() && event_type.is_some_and(|it| it != EventType::Lifecycle) {
+        fields.fault("kinds", "only LIFECYCLE has kinds");
+    }
+    event_type.map(|event_type| (event_type, kinds))
+}
+
+/// The kinds that the entries for lifecycle events name. If none does, the usual ones are meant.
+fn of_lifecycle(types: &[WantedType]) -> Option<LifecycleKinds> {
+    let entries = types.iter().filter(|(it, _)| *it == EventType::Lifecycle);
+    if entries.clone().all(|(_, kinds)| kinds.is_none()) {
+        return None;
+    }
+    let usual = || {
+        Lifecycle::ALL
+            .into_iter()
+            .filter(|it| it.is_usual())
+            .collect()
+    };
+    let kinds = entries.map(|(_, kinds)| kinds.clone().unwrap_or_else(usual));
+    Some(kinds.flatten().collect())
 }
 
 /// The words of the types that a webhook may have.

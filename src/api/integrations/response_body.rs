@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use engine::delivery::destination::{Destination, EventTypes, JsonPayload, Replay, Webhook};
-use engine::event::EventType;
+use engine::event::{EventType, Lifecycle};
 
 use crate::api::destinations::MASKED;
 use crate::api::words::Word;
@@ -45,6 +45,8 @@ struct BatchBody {
 pub(in crate::api) struct TypeBody {
     #[serde(rename = "type")]
     word: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kinds: Option<Vec<&'static str>>,
 }
 
 impl WebhookBody {
@@ -75,6 +77,13 @@ impl WebhookBody {
 /// The types of a set.
 pub(in crate::api) fn types_of(wants: EventTypes) -> Vec<TypeBody> {
     let wanted = EventType::ALL.into_iter().filter(|it| wants.has(*it));
-    let body = |it: EventType| TypeBody { word: it.word() };
+    let kinds = wants.kinds().map(|kinds| {
+        let named = Lifecycle::ALL.into_iter().filter(|it| kinds.has(*it));
+        named.map(Lifecycle::word).collect()
+    });
+    let body = |it: EventType| TypeBody {
+        word: it.word(),
+        kinds: kinds.clone().filter(|_| it == EventType::Lifecycle),
+    };
     wanted.map(body).collect()
 }

@@ -2,6 +2,8 @@
 
 mod plain;
 
+use std::num::NonZeroU32;
+
 use actix_web::body::to_bytes;
 use serde_json::Value;
 
@@ -17,7 +19,8 @@ use engine::associations::{AssociationSnapshot, ClaimedIdentity};
 use engine::delivery::backlog::Sequence;
 use engine::device::identity::Identity;
 use engine::device::record::{
-    DeviceRecord, Observation, ObservationState, ObservationTarget, ProtocolsSeen, Registration,
+    Connectivity, DeviceRecord, Observation, ObservationState, ObservationTarget, ProtocolsSeen,
+    Registration,
 };
 use engine::device::refusal::SubmitRefusal;
 use engine::device::snapshot::{CurrentExchange, PendingAction, Presence, Snapshot};
@@ -346,6 +349,7 @@ fn a_sleeping_device_with_a_scheduled_request() {
         peer: Some(Peer::plain("10.0.0.7:49152".parse().unwrap())),
         protocols_seen: Some(Protocol::Lwm2m),
         presence: Presence::Asleep,
+        connectivity: Connectivity::Online,
         registration: Some(registration()),
         pending: vec![PendingAction {
             action: scheduled(),
@@ -383,6 +387,7 @@ fn a_device_without_contact() {
         peer: None,
         protocols_seen: None,
         presence: Presence::Unregistered,
+        connectivity: Connectivity::Unknown,
         registration: None,
         pending: vec![],
         exchange: None,
@@ -472,6 +477,7 @@ fn meter() -> Profile {
         ip: Some("10.0.0.7".parse().unwrap()),
         name: Some("Cellar".into()),
         tags: Tags::of([Tag::parse("site:berlin").unwrap()]).unwrap(),
+        offline_after_s: NonZeroU32::new(7_200),
         ..NewDevice::default()
     };
     draft_device(&mut moment(), &acme(), new).unwrap()

@@ -9,5 +9,6 @@ mod importing;
 mod logs;
 mod plain_requests;
 mod plugins;
+mod presence;
 mod refusals;
 mod tokens;

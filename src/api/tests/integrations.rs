@@ -16,7 +16,7 @@ use engine::delivery::destination::{
 };
 use engine::delivery::mqtt::link::MqttLinkStatus;
 use engine::event::{
-    ActionResult, Cause, Data, DeviceInfo, ErrorReport, Event, EventContent, EventType, Lifecycle,
+    ActionResult, Cause, Data, DeviceInfo, ErrorReport, Event, EventContent, Lifecycle,
     PayloadKept, Telemetry,
 };
 use engine::ids::{
@@ -153,12 +153,7 @@ fn the_result_of_a_test_event() {
 fn dead_letters() {
     let event = registered();
     let letter = DeadLetter {
-        queued: QueuedEvent {
-            sequence: Sequence(4_711),
-            device: event.device,
-            event: event.id,
-            event_type: EventType::Lifecycle,
-        },
+        queued: QueuedEvent::of(Sequence(4_711), &event),
         tries: 5,
         at: NOON.plus_s(1_770),
         why: "the endpoint answered 503".into(),
@@ -291,10 +286,13 @@ fn meters() -> Destination {
         commands: BrokerCommands::On,
         json: JsonPayload::AsText,
     };
+    let kinds = [Lifecycle::Registered, Lifecycle::Awake]
+        .into_iter()
+        .collect();
     Destination {
         name: "Meters".into(),
         target: Target::Broker(Box::new(broker)),
-        event_types: EventTypes::all(),
+        event_types: EventTypes::all().with_kinds(Some(kinds)),
         ..warehouse()
     }
 }

@@ -88,6 +88,7 @@ fn creation(customer: &str) -> Batch {
     let customer = Customer {
         networks: Box::default(),
         wake_up: None,
+        offline_after_s: None,
         id: id(customer),
         number: 1,
         name: customer.into(),

@@ -1,6 +1,9 @@
 //! What is stored of a customer's choices: definitions of objects, settings and destinations?
 
+use std::num::NonZeroU32;
+
 use engine::change::Change;
+use engine::customer::Customer;
 use engine::definition::Definition;
 use engine::ids::CustomerId;
 use engine::policy::CustomerSettings;
@@ -89,12 +92,17 @@ pub(super) fn settings_of_all_customers(ground: &TestBed<'_>) {
         name: SettingName::Lwm2mPassiveReporting,
         state: SettingState::Enabled,
     };
-    let [nothing, some, more, most] =
-        ["nothing", "some", "some-more", "the.most"].map(|id| customer(id).id);
+    let offline_after_s = NonZeroU32::new(600);
+    let [alone, nothing, some, more, most] =
+        ["alone", "nothing", "some", "some-more", "the.most"].map(|id| customer(id).id);
     put(
         &*store,
         vec![
             Change::PutCustomer(customer("nothing")),
+            Change::PutCustomer(Customer {
+                offline_after_s,
+                ..customer("alone")
+            }),
             Change::PutSetting(setting(&some)),
             Change::PutDefinition(Box::new(definition(&more, 3, "1.0", 9))),
             Change::PutSetting(setting(&most)),
@@ -108,8 +116,13 @@ pub(super) fn settings_of_all_customers(ground: &TestBed<'_>) {
         settings: vec![],
         definitions: vec![],
         destinations: vec![],
+        offline_after_s: None,
     };
     let expected = vec![
+        CustomerSettings {
+            offline_after_s,
+            ..none(&alone)
+        },
         CustomerSettings {
             settings: vec![setting(&some)],
             ..none(&some)

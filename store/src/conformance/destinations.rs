@@ -5,8 +5,9 @@ use engine::change::Change;
 use engine::delivery::backlog::{DestinationProgress, ProgressUpdate, Sequence};
 use engine::delivery::destination::{
     Broker, BrokerCommands, ClientCertificate, Destination, DestinationState, EventBatching,
-    EventTypes, Header, JsonPayload, Plugin, Replay, SmsForwarder, Target, Webhook,
+    EventTypes, Header, JsonPayload, LifecycleKinds, Plugin, Replay, SmsForwarder, Target, Webhook,
 };
+use engine::event::Lifecycle;
 use engine::ids::Partition;
 use engine::sealed::Sealed;
 
@@ -285,6 +286,7 @@ fn full(destination: &Destination) -> Destination {
         name: name.into(),
         value: Sealed::from_bytes(name.repeat(900).into_bytes().into()),
     };
+    let kinds: LifecycleKinds = [Lifecycle::Awake, Lifecycle::Back].into_iter().collect();
     Destination {
         name: "Größe".into(),
         target: Target::Webhook(Webhook {
@@ -297,7 +299,7 @@ fn full(destination: &Destination) -> Destination {
                 wait_ms_max: 250,
             }),
         }),
-        event_types: EventTypes::all(),
+        event_types: EventTypes::all().with_kinds(Some(kinds)),
         state: DestinationState::Failed,
         failure: Some("the endpoint answered 500".into()),
         replay: Replay::UnderWay,

@@ -205,10 +205,8 @@ pub(super) fn of_every_kind_are_read_as_they_were_written(ground: &TestBed<'_>) 
     let (device, _) = two_devices(&*store);
     let path = Path::resource(3, 0, 9);
     let action = ActionId::from_bytes([7; 16]);
+    let lifecycle = Lifecycle::ALL.map(EventContent::Lifecycle);
     let happenings = [
-        EventContent::Lifecycle(Lifecycle::Registered),
-        EventContent::Lifecycle(Lifecycle::Deregistered),
-        EventContent::Lifecycle(Lifecycle::RegistrationExpired),
         EventContent::Telemetry(telemetry(Cause::Observation(path), values())),
         EventContent::Telemetry(telemetry(
             Cause::CompositeObservation(ActionId::from_bytes([7; 16])),
@@ -253,7 +251,7 @@ pub(super) fn of_every_kind_are_read_as_they_were_written(ground: &TestBed<'_>) 
             endpoint: endpoint(),
         })),
     ];
-    for (happening, second) in happenings.into_iter().zip(1..) {
+    for (happening, second) in happenings.into_iter().chain(lifecycle).zip(1..) {
         let event = event(&device, second, happening);
         append(&*store, &event);
         let read = wait(store.events_of(HistoryFilter::all_of(acme(), device.key()), 1))

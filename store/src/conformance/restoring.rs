@@ -6,7 +6,7 @@ use std::thread;
 
 use engine::action::Status;
 use engine::change::Change;
-use engine::device::record::{DeviceRecord, RestoredDevice};
+use engine::device::record::{Connectivity, DeviceRecord, RestoredDevice};
 use engine::ids::DeviceKey;
 use engine::profile::Profile;
 
@@ -33,6 +33,16 @@ pub(super) fn live(ground: &TestBed<'_>) {
         &meters[2],
         &DeviceRecord {
             registration: None,
+            connectivity: Connectivity::Offline,
+            ..record(10, "</3/0>")
+        },
+    );
+    // One without registration goes offline unless it is heard.
+    keep(
+        &*store,
+        &meters[5],
+        &DeviceRecord {
+            registration: None,
             ..record(10, "</3/0>")
         },
     );
@@ -45,7 +55,9 @@ pub(super) fn live(ground: &TestBed<'_>) {
     let mut expected: Vec<DeviceKey> = meters
         .iter()
         .zip(0..)
-        .filter(|(_, number)| (number % 2 == 0 || number % 3 == 0) && ![2, 3].contains(number))
+        .filter(|(_, number)| {
+            (number % 2 == 0 || number % 3 == 0 || *number == 5) && ![2, 3].contains(number)
+        })
         .map(|(meter, _)| meter.key())
         .collect();
     expected.sort();
@@ -66,6 +78,7 @@ pub(super) fn pages_agree(ground: &TestBed<'_>) {
             2 => {
                 let farewell = DeviceRecord {
                     registration: None,
+                    connectivity: Connectivity::Unknown,
                     ..known
                 };
                 keep(&*store, meter, &farewell);

@@ -20,8 +20,8 @@ use engine::delivery::destination::{
 };
 use engine::device::log_quota::LogQuota;
 use engine::device::record::{
-    DeviceRecord, Logged, Observation, ObservationState, ObservationTarget, ProtocolsSeen,
-    Registration,
+    Connectivity, DeviceRecord, Logged, Observation, ObservationState, ObservationTarget,
+    ProtocolsSeen, Registration, Wakefulness,
 };
 use engine::effect::Effects;
 use engine::event::{DeviceInfo, Event, EventContent, Lifecycle};
@@ -64,6 +64,7 @@ pub fn customer(id: &str) -> Customer {
     Customer {
         networks: Box::default(),
         wake_up: None,
+        offline_after_s: None,
         id: CustomerId::parse(id).expect("an id"),
         number: 4_711,
         name: format!("{id} & Sons").into(),
@@ -119,6 +120,7 @@ pub fn device(customer: &CustomerId, number: u64) -> Profile {
             source_type: AddressType::Alphanumeric,
             content: WakeUpContent::Text("wake up".into()),
         }),
+        offline_after_s: NonZeroU32::new(600),
     }
 }
 
@@ -177,6 +179,12 @@ pub fn record(second: i64, links: &str) -> DeviceRecord {
             0 => LogQuota::restored(u16::MAX, 1),
             _ => LogQuota::default(),
         },
+        connectivity: Connectivity::Online,
+        wakefulness: match second % 2 {
+            0 => Wakefulness::Awake,
+            _ => Wakefulness::Unreported,
+        },
+        expired_lifetime_s: (second % 2 == 1).then_some(NonZeroU32::MIN),
     }
 }
 

@@ -3,7 +3,9 @@
 use engine::action::{Outcome, Protocol, Status};
 use engine::change::{Batch, Change, Expect, Owner, UniqueName};
 use engine::delivery::backlog::{QueuedEvent, Sequence};
-use engine::event::{ActionResult, ErrorReport, Event, EventContent, EventType, PayloadKept};
+use engine::event::{
+    ActionResult, ErrorReport, Event, EventContent, EventType, Lifecycle, PayloadKept,
+};
 use engine::ids::{ActionId, EntryId, Partition};
 use engine::profile::Profile;
 
@@ -228,12 +230,28 @@ fn happening(second: i64) -> EventContent {
 }
 
 /// What is compared of a queued event.
-type QueuedSpec = (engine::ids::DeviceKey, engine::ids::EventId, EventType);
+type QueuedSpec = (
+    engine::ids::DeviceKey,
+    engine::ids::EventId,
+    EventType,
+    Option<Lifecycle>,
+);
 
 fn spec_of(event: &Event) -> QueuedSpec {
-    (event.device, event.id, event.content.event_type())
+    let content = &event.content;
+    (
+        event.device,
+        event.id,
+        content.event_type(),
+        content.lifecycle(),
+    )
 }
 
 fn found(waiting: &QueuedEvent) -> QueuedSpec {
-    (waiting.device, waiting.event, waiting.event_type)
+    (
+        waiting.device,
+        waiting.event,
+        waiting.event_type,
+        waiting.lifecycle,
+    )
 }

@@ -97,12 +97,7 @@ impl EventEntry {
     pub(super) fn of(event: &Event) -> Self {
         Self {
             customer: event.customer.clone(),
-            queued: QueuedEvent {
-                sequence: Sequence::default(),
-                device: event.device,
-                event: event.id,
-                event_type: event.content.event_type(),
-            },
+            queued: QueuedEvent::of(Sequence::default(), event),
             at: event.at,
             event: write_event(event),
         }

@@ -42,12 +42,7 @@ impl Outbox {
         }
         // Some numbers are skipped.
         self.newest += 1 + u64::from(event.id.as_bytes()[15] % 3);
-        let waiting = QueuedEvent {
-            sequence: Sequence(self.newest),
-            device: event.device,
-            event: event.id,
-            event_type: event.content.event_type(),
-        };
+        let waiting = QueuedEvent::of(Sequence(self.newest), event);
         let partition = self.waiting.entry(waiting.partition()).or_default();
         partition.insert(waiting.sequence, waiting);
         Some(waiting)

@@ -143,6 +143,7 @@ impl Durable {
         CustomerSettings {
             settings: vec![setting],
             definitions: Vec::new(),
+            offline_after_s: None,
             destinations: self.outbox.chosen(&customer),
             customer,
         }

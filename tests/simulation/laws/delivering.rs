@@ -69,7 +69,7 @@ impl Ledgers {
     pub(crate) fn numbered(&mut self, waiting: &QueuedEvent, durable: &Durable) {
         for record in durable.outbox().destinations() {
             let ledger = self.by_destination.get_mut(&record.destination.id);
-            let wants = record.destination.event_types.has(waiting.event_type);
+            let wants = record.destination.event_types.wants(waiting);
             let ledger = ledger.expect("a destination on the disk has a ledger");
             if wants {
                 let since_ms = self.calm_ms;

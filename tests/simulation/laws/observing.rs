@@ -308,7 +308,7 @@ pub(super) fn a_history_ends_with_the_state_of_the_registration(
     let last = durable.history(who).lifecycle();
     let is_recorded = match last {
         Some(Lifecycle::Registered) => is_registered,
-        Some(Lifecycle::Deregistered | Lifecycle::RegistrationExpired) | None => !is_registered,
+        Some(Lifecycle::Deregistered | Lifecycle::Expired) | None => !is_registered,
     };
     hold(
         "a_history_ends_with_the_state_of_the_registration",

@@ -201,7 +201,7 @@ fn a_history_ends_with_the_state_of_the_registration() {
     assert_eq!(last(&world), Some(Lifecycle::Registered));
     world.switch_off(0);
     world.pass(25 * HOUR);
-    assert_eq!(last(&world), Some(Lifecycle::RegistrationExpired));
+    assert_eq!(last(&world), Some(Lifecycle::Expired));
 }
 
 #[test]

@@ -353,6 +353,7 @@ pub(in crate::arbiter) fn profile(name: &str) -> Profile {
         created_at: START,
         tags: Tags::default(),
         wake_up: None,
+        offline_after_s: None,
     }
 }
 

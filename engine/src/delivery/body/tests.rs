@@ -179,8 +179,8 @@ fn a_lifecycle_event_has_a_type_and_a_sentence() {
             "The device deregistered.",
         ),
         (
-            Lifecycle::RegistrationExpired,
-            "REGISTRATION_EXPIRED",
+            Lifecycle::Expired,
+            "EXPIRED",
             "The registration of the device expired.",
         ),
     ] {

@@ -63,17 +63,29 @@ pub const fn payload_type(payload_type: PayloadType) -> &'static str {
 /// The word for a lifecycle event.
 pub const fn lifecycle(what: Lifecycle) -> &'static str {
     match what {
+        Lifecycle::FirstContact => "FIRST_CONTACT",
         Lifecycle::Registered => "REGISTERED",
+        Lifecycle::Updated => "UPDATED",
         Lifecycle::Deregistered => "DEREGISTERED",
-        Lifecycle::RegistrationExpired => "REGISTRATION_EXPIRED",
+        Lifecycle::Expired => "EXPIRED",
+        Lifecycle::Offline => "OFFLINE",
+        Lifecycle::Back => "BACK",
+        Lifecycle::Awake => "AWAKE",
+        Lifecycle::Asleep => "ASLEEP",
     }
 }
 
 /// A lifecycle event as a sentence.
 pub const fn lifecycle_sentence(what: Lifecycle) -> &'static str {
     match what {
+        Lifecycle::FirstContact => "The device was heard for the first time.",
         Lifecycle::Registered => "The device registered.",
+        Lifecycle::Updated => "The device updated its registration, and something changed.",
         Lifecycle::Deregistered => "The device deregistered.",
-        Lifecycle::RegistrationExpired => "The registration of the device expired.",
+        Lifecycle::Expired => "The registration of the device expired.",
+        Lifecycle::Offline => "The device is offline: it was silent for too long.",
+        Lifecycle::Back => "The device is back: it was heard after it had been offline.",
+        Lifecycle::Awake => "The device is awake.",
+        Lifecycle::Asleep => "The device is asleep.",
     }
 }

@@ -273,6 +273,7 @@ fn queued_event() -> QueuedEvent {
         device: DeviceKey::of(&acme(), &device),
         event: EventId::from_bytes([9; 16]),
         event_type: EventType::TelemetryData,
+        lifecycle: None,
     }
 }
 

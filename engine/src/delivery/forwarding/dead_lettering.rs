@@ -43,7 +43,7 @@ impl Forwarding {
         if self.queues.has(sequence) || cursor.is_some_and(|cursor| cursor.is_done_with(sequence)) {
             return;
         }
-        if !self.destination.event_types.has(queued.event_type) {
+        if !self.destination.event_types.wants(&queued) {
             // It was counted in the backlog, too.
             self.excess = self.excess.saturating_sub(1);
             return self.pass_over(m.now(), &queued);

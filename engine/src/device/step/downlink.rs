@@ -32,7 +32,7 @@ impl Step<'_> {
             }
             TransferReception::NotMine => return UplinkKind::Unsolicited,
             TransferReception::Acknowledged => {
-                self.note_awake();
+                self.cx.note_heard();
                 self.exchange.note_acknowledged(&self.cx);
                 self.cx
                     .out
@@ -40,7 +40,7 @@ impl Step<'_> {
                 self.note(TimelineEvent::Acknowledged);
             }
             TransferReception::Reset => {
-                self.note_awake();
+                self.cx.note_heard();
                 self.exchange
                     .note_ending(ExchangeOutcome::Reset, self.cx.out);
                 self.note(TimelineEvent::Rejected);
@@ -51,7 +51,7 @@ impl Step<'_> {
                 }
             }
             TransferReception::Proceeds { acknowledge } => {
-                self.note_awake();
+                self.cx.note_heard();
                 self.messages.confirm(&mut self.cx, datagram, acknowledge);
                 if self.is_superseded() {
                     self.exchange
@@ -71,13 +71,13 @@ impl Step<'_> {
                 }
             }
             TransferReception::Broken { acknowledge, fault } => {
-                self.note_awake();
+                self.cx.note_heard();
                 let why = format!("the block-wise response is invalid: {fault}");
                 self.unusable(message.code, &why);
                 self.messages.confirm(&mut self.cx, datagram, acknowledge);
             }
             TransferReception::Answered { acknowledge, whole } => {
-                self.note_awake();
+                self.cx.note_heard();
                 let answer = whole.as_deref().unwrap_or(message);
                 let ending = ExchangeOutcome::with(answer.code);
                 self.exchange.note_ending(ending, self.cx.out);
@@ -507,11 +507,6 @@ impl Step<'_> {
     pub(super) fn end_exchange(&mut self) -> Option<EndedExchange> {
         let bound_peer = self.cx.registration.bound_peer();
         self.exchange.end(bound_peer, self.cx.out)
-    }
-
-    /// Notes that the device is awake. An answer to a request shows no more than that.
-    fn note_awake(&mut self) {
-        self.cx.registration.note_awake(self.cx.m.now());
     }
 
     fn fail(&mut self, action: Action, outcome: Outcome) {

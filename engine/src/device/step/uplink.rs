@@ -74,11 +74,13 @@ impl Step<'_> {
         let salt = self.cx.m.next_u32();
         self.cx.registration.begin(register, salt, now);
         let is_first = self.cx.registration.note_first_contact(now);
+        if is_first {
+            self.publish(Lifecycle::FirstContact);
+        }
         self.observations.renew_all();
         self.note_uplink(Protocol::Lwm2m);
         self.save_record();
-        self.cx
-            .publish(EventContent::Lifecycle(Lifecycle::Registered));
+        self.publish(Lifecycle::Registered);
         if is_first {
             self.cx.log(Entry::first_registered);
         }
@@ -108,9 +110,13 @@ impl Step<'_> {
         let moved = from != Some(datagram.peer) && self.observations.renew_all();
         self.messages.move_to(&mut self.cx, datagram.peer);
         self.note_uplink(Protocol::Lwm2m);
-        let changed = self.cx.registration.update(update, now);
+        let changed = self.cx.registration.update(update, now)
+            || from.is_some_and(|from| from.ip() != datagram.peer.ip());
         if changed || moved || self.cx.registration.is_stale(now) {
             self.save_record();
+        }
+        if changed {
+            self.publish(Lifecycle::Updated);
         }
         self.passive.renew(&mut self.cx);
         self.rebind(from);
@@ -123,22 +129,41 @@ impl Step<'_> {
         }
         let from = self.cx.registration.bound_peer();
         self.messages.move_to(&mut self.cx, datagram.peer);
-        self.cx.registration.note_awake(self.cx.m.now());
+        self.cx.note_heard();
         self.end_registration(from, "the device deregistered");
-        self.cx
-            .publish(EventContent::Lifecycle(Lifecycle::Deregistered));
+        self.publish(Lifecycle::Deregistered);
         self.ingest
             .linger(self.cx.now().plus_ms(DEREGISTRATION_REPEATED_MS));
         self.answer(datagram, Code::DELETED);
     }
 
-    pub(in crate::device) fn expire_registration(&mut self) {
+    /// Ends a registration that expired, and notes that the device is offline if it was silent for
+    /// too long.
+    pub(in crate::device) fn note_absence(&mut self) {
+        let (now, customer_s) = (self.cx.now(), self.cx.policy.offline_after_s);
+        self.cx.registration.watch(customer_s);
+        let is_offline = self.cx.registration.note_offline(now, customer_s);
         let registration = self.cx.registration.registration();
-        if registration.is_some_and(|it| it.expires_at <= self.cx.now()) {
+        if registration.is_some_and(|it| it.expires_at <= now) {
+            if !is_offline {
+                self.cx.registration.keep_lifetime();
+            }
             let from = self.cx.registration.bound_peer();
             self.end_registration(from, "the registration of the device expired");
-            self.cx
-                .publish(EventContent::Lifecycle(Lifecycle::RegistrationExpired));
+            self.publish(Lifecycle::Expired);
+        }
+        if is_offline {
+            self.publish(Lifecycle::Offline);
+        }
+    }
+
+    /// Notes that the awake window of a device in queue mode is over, if somebody wants to know.
+    pub(in crate::device) fn note_asleep(&mut self) {
+        if let Some(asleep_at) = self.cx.asleep_at()
+            && asleep_at <= self.cx.now()
+        {
+            self.cx.registration.note_asleep();
+            self.publish(Lifecycle::Asleep);
         }
     }
 
@@ -172,7 +197,7 @@ impl Step<'_> {
                 self.log_rejection(datagram, None, TOO_MANY_VALUES);
             }
             NotificationKind::GoesOn => {
-                self.cx.registration.note_awake(self.cx.m.now());
+                self.cx.note_heard();
                 self.messages.acknowledge(&mut self.cx, datagram);
                 return UplinkKind::BlockPart;
             }
@@ -320,8 +345,8 @@ impl Step<'_> {
 
     /// Adds a block to a body. Returns the whole message after the last block.
     pub(super) fn gather(&mut self, datagram: &Datagram) -> Option<Datagram> {
-        let (now, peer) = (self.cx.now(), datagram.peer);
-        self.cx.registration.note_awake(now);
+        let peer = datagram.peer;
+        self.cx.note_heard();
         self.messages.remember_other_peer(&self.cx, peer);
         self.linger(DATA_REMEMBERED_MS);
         match self.ingest.gather(&self.cx, datagram) {
@@ -352,7 +377,7 @@ impl Step<'_> {
     /// Notes an uplink, which releases whatever waits for the device. Returns whether it is the
     /// first uplink over the protocol.
     pub(super) fn note_uplink(&mut self, protocol: Protocol) -> bool {
-        self.cx.registration.note_awake(self.cx.m.now());
+        self.cx.note_heard();
         self.observations.release(self.exchange.target());
         let in_flight = self.exchange.action();
         self.queue.release(self.cx.now(), in_flight);
@@ -369,6 +394,9 @@ impl Step<'_> {
         let is_same_ip = peer.transport == Transport::Udp && current_ip == Some(peer.ip());
         if !self.cx.registration.is_registered() && !is_same_ip {
             self.messages.move_to(&mut self.cx, peer);
+        }
+        if is_first {
+            self.publish(Lifecycle::FirstContact);
         }
         let is_new = self.note_uplink(protocol);
         if is_first || is_new || self.cx.registration.is_stale(now) {
@@ -391,7 +419,7 @@ impl Step<'_> {
     /// Ends the registration of a device that was at `from`. `event` says how it ended.
     fn end_registration(&mut self, from: Option<Peer>, event: &str) {
         self.end_reading();
-        self.cx.registration.end();
+        self.cx.registration.end(self.cx.policy.offline_after_s);
         self.observations.renew_all();
         self.save_record();
         if self.exchange.is_to_registered_peer() {
@@ -403,6 +431,10 @@ impl Step<'_> {
         self.cx.out.rebind(from, None);
         // A request over another protocol may have gone to the same peer.
         self.exchange.route_answers(&mut self.cx);
+    }
+
+    fn publish(&mut self, what: Lifecycle) {
+        self.cx.publish(EventContent::Lifecycle(what));
     }
 
     /// Ends the reads for passive reporting, which belong to a registration.

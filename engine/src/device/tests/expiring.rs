@@ -100,7 +100,8 @@ fn an_expired_registration_ends_the_attempt_in_flight() {
             "DeviceController[ActionRequestFailed] Error: Action request #1 failed: {why}."
         )),
         vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
-        published("RegistrationExpired"),
+        published("Expired"),
+        published("Offline"),
     ]);
     assert_eq!(fixture.at(60 * S).timeout(), expected);
 }
@@ -144,7 +145,7 @@ fn a_request_to_be_sent_now_that_still_waits_fails_when_the_registration_expires
         recorded("unregistered, seen at 0 from 10.0.0.1:5683"),
         unsent("0/2", why),
         vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
-        published("RegistrationExpired"),
+        published("Expired"),
     ]);
     let effects = fixture.at(200 * S).timeout();
     assert!(effects.starts_with(&expected), "{effects:?}");

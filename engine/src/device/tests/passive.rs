@@ -216,6 +216,7 @@ fn reported_once() -> DeviceFixture {
 /// The effects of a first registration without passive reporting.
 fn without_reporting() -> Lines {
     all([
+        published("FirstContact"),
         recorded("registered until 86400000, seen at 0 from 10.0.0.1:5683"),
         published("Registered"),
         vec![

@@ -4,8 +4,8 @@ use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 
 use super::vocabulary::{
-    DeviceFixture, HOME, Lines, OBJECTS, S, all, answered, created, execute, moved, read, recorded,
-    sent, updated,
+    DeviceFixture, HOME, Lines, OBJECTS, S, all, answered, created, execute, moved, published,
+    read, recorded, sent, updated,
 };
 use crate::action::Status::{InProgress, Scheduled};
 use crate::device::activity::ListenWindow;
@@ -184,6 +184,7 @@ fn queue_mode_of_lwm2m_1_0_is_a_letter_of_the_binding() {
     let message = fixture.updating(&["b=U"], "");
     let expected = all([
         recorded("registered until 86493000, seen at 93000 from 10.0.0.1:5683"),
+        published("Updated"),
         updated(102),
     ]);
     assert_eq!(fixture.receives(HOME, &message), expected);

@@ -19,6 +19,7 @@ const FIRST: &str = "Lifecycle[DeviceFirstTimeRegistered] Info: \
 fn a_registration_is_saved_and_then_answered_with_its_location() {
     let mut fixture = DeviceFixture::new();
     let expected = all([
+        published("FirstContact"),
         recorded("registered until 86400000, seen at 0 from 10.0.0.1:5683"),
         published("Registered"),
         logged(FIRST),
@@ -101,7 +102,7 @@ fn a_non_confirmable_registration_is_answered_too() {
     message.kind = MessageKind::NonConfirmable;
     let effects = fixture.receives(HOME, &message);
     assert!(
-        effects[4].starts_with("send 10.0.0.1:5683: NON 2.01 L1"),
+        effects[5].starts_with("send 10.0.0.1:5683: NON 2.01 L1"),
         "{effects:?}"
     );
     assert_eq!(fixture.receives(HOME, &message), Lines::new());
@@ -365,7 +366,8 @@ fn a_lifetime_is_honoured_up_to_a_day_which_is_the_default() {
         let expected = all([
             recorded("unregistered, seen at 0 from 10.0.0.1:5683"),
             vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
-            published("RegistrationExpired"),
+            published("Expired"),
+            published("Offline"),
         ]);
         assert_eq!(fixture.at(lifetime_s * S).timeout(), expected);
         assert_eq!(fixture.device().bound_peer(), None);

@@ -165,7 +165,8 @@ fn a_registration_that_expired_while_the_service_was_down_ends_at_the_restart() 
     let expected = all([
         recorded("unregistered, seen at 0 from 10.0.0.1:5683"),
         vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
-        published("RegistrationExpired"),
+        published("Expired"),
+        published("Offline"),
     ]);
     assert_eq!(fixture.timeout(), expected);
 }

@@ -37,6 +37,7 @@ fn a_scheduled_request_is_in_progress_from_the_device_s_registration_on() {
     fixture.ask(read("/3/0/9").when_active());
     let effects = fixture.register();
     let expected = all([
+        published("FirstContact"),
         recorded("registered until 86400000, seen at 0 from 10.0.0.1:5683"),
         published("Registered"),
         logged(

@@ -170,13 +170,14 @@ impl DeviceFixture {
     /// A device that registered at the start, whose customer wants results to be published.
     pub(super) fn reporting_results() -> Self {
         let mut fixture = Self::registered();
-        let policy = CustomerPolicy {
-            results: Wanted::Yes,
-            ..CustomerPolicy::clone(&fixture.policy)
-        };
-        fixture.policy = Arc::new(policy);
-        fixture.device.take_policy(Arc::clone(&fixture.policy));
+        fixture.change_policy(|policy| policy.results = Wanted::Yes);
         fixture
+    }
+
+    /// The customer changes what applies to its devices.
+    pub(super) fn change_policy(&mut self, change: impl FnOnce(&mut CustomerPolicy)) {
+        change(Arc::make_mut(&mut self.policy));
+        self.device.take_policy(Arc::clone(&self.policy));
     }
 
     /// A device that registered for queue mode at the start.
@@ -487,6 +488,7 @@ pub(super) fn profile() -> Profile {
         created_at: START,
         tags: Tags::default(),
         wake_up: None,
+        offline_after_s: None,
     }
 }
 

@@ -330,5 +330,6 @@ pub(in crate::directory::sms) fn tracker() -> Profile {
         created_at: NOON,
         tags: Tags::default(),
         wake_up: None,
+        offline_after_s: None,
     }
 }

@@ -6,6 +6,7 @@ use engine::action::{
     Action, CoapRequest, Content, ContentEncoding, Method, Outcome, PayloadType, Protocol, Request,
     Status, UdpRequest,
 };
+use engine::device::record::Connectivity;
 use engine::device::snapshot::{PendingAction, Presence, Snapshot};
 use engine::event::{Data, Event, EventContent};
 use engine::moment::Timestamp;
@@ -69,6 +70,7 @@ fn a_device_that_speaks_plain_coap() {
         peer: Some(Peer::plain("10.0.0.7:49152".parse().unwrap())),
         protocols_seen: Some(Protocol::Coap),
         presence: Presence::Unregistered,
+        connectivity: Connectivity::Offline,
         registration: None,
         pending: vec![PendingAction {
             action: over_udp(),

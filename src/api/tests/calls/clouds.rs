@@ -113,6 +113,10 @@ async fn properties_absent_from_an_update_stay() {
         ("url", json!("https://example.org/:iccid:")),
         ("headers", json!({"X-Other": "1"})),
         ("eventTypes", json!([{"type": "ACTION_RESULT"}])),
+        (
+            "eventTypes",
+            json!([{"type": "LIFECYCLE", "kinds": ["EXPIRED", "AWAKE"]}]),
+        ),
         ("jsonPayloadEnabled", json!(false)),
     ] {
         let before = setup.get(&path, &acme.bearer).await.json();
@@ -143,6 +147,33 @@ async fn properties_absent_from_an_update_stay() {
 }
 
 #[actix_web::test]
+async fn entries_for_lifecycle_events_add_up() {
+    let (setup, acme) = acme().await;
+    let cases = [
+        (
+            json!([{"type": "LIFECYCLE"}, {"type": "LIFECYCLE"}]),
+            json!([{"type": "LIFECYCLE"}]),
+        ),
+        (
+            json!([{"type": "LIFECYCLE", "kinds": ["ASLEEP"]},
+                {"type": "LIFECYCLE", "kinds": ["BACK", "BACK"]}]),
+            json!([{"type": "LIFECYCLE", "kinds": ["BACK", "ASLEEP"]}]),
+        ),
+        (
+            json!([{"type": "LIFECYCLE", "kinds": ["AWAKE"]}, {"type": "LIFECYCLE"}]),
+            json!([{"type": "LIFECYCLE", "kinds": ["FIRST_CONTACT", "REGISTERED", "UPDATED",
+                "DEREGISTERED", "EXPIRED", "OFFLINE", "BACK", "AWAKE"]}]),
+        ),
+    ];
+    for (given, shown) in cases {
+        let mut body = named("Here");
+        body["eventTypes"] = given;
+        let made = create(&setup, &acme, body).await.json();
+        assert_eq!(made["eventTypes"], shown);
+    }
+}
+
+#[actix_web::test]
 async fn every_fault_of_a_new_webhook_is_reported_at_once() {
     let (setup, acme) = acme().await;
     let empty = create(&setup, &acme, json!({})).await;
@@ -150,11 +181,17 @@ async fn every_fault_of_a_new_webhook_is_reported_at_once() {
     let body = json!({
         "name": " ", "url": "ftp://example.com", "secret": "short", "jsonPayloadEnabled": "yes",
         "headers": {"Host": "x", "X-Fine": "1", "X-Number": 1, "webhook-id": "1"},
-        "eventTypes": [{"type": "TEST"}, {"type": "ERROR", "only": true}, {}], "colour": "red",
+        "eventTypes": [{"type": "TEST"}, {"type": "ERROR", "only": true}, {},
+            {"type": "LIFECYCLE", "kinds": ["AWAKE", "SNORING"]},
+            {"type": "LIFECYCLE", "kinds": []}, {"type": "ERROR", "kinds": ["BACK"]},
+            {"type": "LIFECYCLE", "kinds": "AWAKE"}, "LIFECYCLE"], "colour": "red",
     });
     let refused = create(&setup, &acme, body).await;
     let expected = [
         ("INVALID_VALUE", "eventTypes[0].type"),
+        ("INVALID_VALUE", "eventTypes[3].kinds"),
+        ("INVALID_VALUE", "eventTypes[4].kinds"),
+        ("INVALID_VALUE", "eventTypes[5].kinds"),
         ("INVALID_VALUE", "headers.Host"),
         ("INVALID_VALUE", "headers.webhook-id"),
         ("INVALID_VALUE", "name"),
@@ -163,6 +200,8 @@ async fn every_fault_of_a_new_webhook_is_reported_at_once() {
         ("REQUIRED", "eventTypes[2].type"),
         ("UNKNOWN_PROPERTY", "colour"),
         ("UNKNOWN_PROPERTY", "eventTypes[1].only"),
+        ("WRONG_TYPE", "eventTypes[6].kinds"),
+        ("WRONG_TYPE", "eventTypes[7]"),
         ("WRONG_TYPE", "headers.X-Number"),
         ("WRONG_TYPE", "jsonPayloadEnabled"),
     ];

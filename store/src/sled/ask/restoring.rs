@@ -20,7 +20,7 @@ use crate::sled::kv;
 use crate::sled::ledger::SharedHeads;
 use crate::sled::record::Unreadable;
 use crate::sled::record::device::{ObjectListCache, read_one_of_many};
-use crate::sled::record::device_flags::{DeviceFlags, read_device_flags};
+use crate::sled::record::device_flags::read_is_live;
 use crate::sled::record::profile::read_profile;
 
 /// The bytes of the rows of a page: a page takes a few times that in memory. A page ends with the
@@ -59,7 +59,8 @@ pub(in crate::sled) fn restored_page(
     Ok(page)
 }
 
-/// Which devices have a registration or a pending request, and which requests those are.
+/// Which devices have a registration, a silence that is counted, or a pending request, and which
+/// requests those are.
 struct LiveDevices {
     records: Column,
     pending: Column,
@@ -71,7 +72,7 @@ impl LiveDevices {
             records: Column::within(db, key::device::records(), keys)?,
             pending: Column::within(db, key::action::all_pending(), keys)?,
         };
-        live.pass_unregistered()?;
+        live.pass_absent()?;
         Ok(live)
     }
 
@@ -81,7 +82,7 @@ impl LiveDevices {
         };
         if self.records.device()? == Some(device) {
             self.records.step()?;
-            self.pass_unregistered()?;
+            self.pass_absent()?;
         }
         let mut ids = Vec::new();
         while self.pending.device()? == Some(device) {
@@ -98,11 +99,11 @@ impl LiveDevices {
         })
     }
 
-    /// Skips devices without a registration. A device with an unreadable record is not skipped: the
-    /// restore reports it.
-    fn pass_unregistered(&mut self) -> Result<(), Fault> {
+    /// Skips devices from whose record nothing is expected. A device with an unreadable record is not
+    /// skipped: the restore reports it.
+    fn pass_absent(&mut self) -> Result<(), Fault> {
         while self.records.head.is_some() {
-            match self.next_is_registered() {
+            match self.next_is_live() {
                 Ok(false) => self.records.step()?,
                 Err(fault) if fault.is_fatal() => return Err(fault),
                 Ok(true) | Err(_) => break,
@@ -111,12 +112,10 @@ impl LiveDevices {
         Ok(())
     }
 
-    fn next_is_registered(&self) -> Result<bool, Fault> {
+    fn next_is_live(&self) -> Result<bool, Fault> {
         let record = self.records.value()?;
-        let flags = record
-            .map(|record| read_device_flags(&record))
-            .transpose()?;
-        Ok(flags.is_some_and(DeviceFlags::is_registered))
+        let is_live = record.map(|record| read_is_live(&record)).transpose()?;
+        Ok(is_live.unwrap_or_default())
     }
 }
 

@@ -8,12 +8,13 @@ use engine::ids::{CustomerId, DestinationId};
 use engine::policy::CustomerSettings;
 use sled::Db;
 
-use super::customers::settings_of;
+use super::customers::{customer as customer_record, settings_of};
 use super::{load, rows_of};
 use crate::sled::customers_having::customers_having;
 use crate::sled::fault::Fault;
 use crate::sled::key;
 use crate::sled::record::Unreadable;
+use crate::sled::record::customer::read_customer;
 use crate::sled::record::definition::{Defined, read_defined, read_text};
 use crate::sled::record::destination::read_destination;
 
@@ -32,6 +33,11 @@ pub(in crate::sled) fn all_customer_settings(db: &Db) -> Result<Vec<CustomerSett
     for table in tables {
         customers.extend(customers_having(db, &table)?);
     }
+    for row in rows_of(db, &key::customers()).values() {
+        let customer = read_customer(&row?)?;
+        let chosen = customer.offline_after_s.map(|_| customer.id);
+        customers.extend(chosen);
+    }
     let chosen = customers
         .iter()
         .map(|customer| customer_settings(db, customer));
@@ -48,6 +54,7 @@ pub(in crate::sled) fn customer_settings(
         settings: settings_of(db, customer)?,
         definitions: definitions_of(db, customer)?,
         destinations: destinations_of(db, customer)?,
+        offline_after_s: customer_record(db, customer)?.and_then(|it| it.offline_after_s),
     })
 }
 

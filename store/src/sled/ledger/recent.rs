@@ -72,6 +72,7 @@ mod tests {
             device: DeviceKey::from_bytes([device; 16]),
             event: EventId::first_at(Timestamp::from_ms(at_ms)),
             event_type: EventType::TelemetryData,
+            lifecycle: None,
         }
     }
 

@@ -78,6 +78,9 @@ struct EntryV1<'a> {
     id: ByteArray<16>,
     #[b(5)]
     event: &'a ByteSlice,
+    /// The kind of a lifecycle event; absent of other events.
+    #[n(6)]
+    lifecycle: Option<u8>,
 }
 
 /// A block under construction.
@@ -118,6 +121,7 @@ impl BlockWriter {
             device: ByteArray::from(*queued.device.as_bytes()),
             id: ByteArray::from(*queued.event.as_bytes()),
             event: (&**event).into(),
+            lifecycle: queued.lifecycle.map(code::of_lifecycle),
         };
         minicbor::encode(&record, &mut self.events).expect("writing to memory cannot fail");
         self.head.count += 1;
@@ -265,6 +269,7 @@ fn read_entry<'a>(number: Sequence, record: &EntryV1<'a>) -> Result<BlockEntry<'
             device: DeviceKey::from_bytes(*record.device),
             event: EventId::from_bytes(*record.id),
             event_type: code::event_type(record.event_type)?,
+            lifecycle: record.lifecycle.map(code::lifecycle).transpose()?,
         },
         previous: match record.back {
             0 => Sequence::default(),
@@ -276,7 +281,7 @@ fn read_entry<'a>(number: Sequence, record: &EntryV1<'a>) -> Result<BlockEntry<'
 
 #[cfg(test)]
 mod tests {
-    use engine::event::EventType;
+    use engine::event::{EventType, Lifecycle};
 
     use super::*;
 
@@ -286,7 +291,8 @@ mod tests {
                 sequence: Sequence(number),
                 device: DeviceKey::from_bytes([number as u8; 16]),
                 event: EventId::from_bytes([7; 16]),
-                event_type: EventType::Error,
+                event_type: EventType::Lifecycle,
+                lifecycle: (number % 2 == 0).then_some(Lifecycle::Asleep),
             },
             previous: Sequence(previous),
             event: Cow::Borrowed(event),

@@ -6,7 +6,7 @@ use engine::action::{
 };
 use engine::admin_log::entry::{Category, Subject};
 use engine::delivery::destination::{BrokerCommands, DestinationState, JsonPayload, Replay};
-use engine::device::record::{Logged, ObservationState};
+use engine::device::record::{Connectivity, Logged, ObservationState, Wakefulness};
 use engine::event::{EventType, Lifecycle, PayloadKept};
 use engine::job::JobState;
 use engine::peer::Transport;
@@ -71,7 +71,13 @@ codes!(of_security, security, SecurityRequirement { Any = 1, Dtls = 2 });
 codes!(of_lifecycle, lifecycle, Lifecycle {
     Registered = 1,
     Deregistered = 2,
-    RegistrationExpired = 3,
+    Expired = 3,
+    FirstContact = 4,
+    Updated = 5,
+    Offline = 6,
+    Back = 7,
+    Awake = 8,
+    Asleep = 9,
 });
 codes!(of_event_type, event_type, EventType {
     TelemetryData = 1,
@@ -134,4 +140,6 @@ codes!(of_json_payload, json_payload, JsonPayload { AsText = 1, Parsed = 2 });
 codes!(of_mqtt_version, mqtt_version, MqttVersion { V5 = 5, V3 = 3 });
 codes!(of_broker_commands, broker_commands, BrokerCommands { Off = 1, On = 2 });
 codes!(of_replay, replay, Replay { None = 1, UnderWay = 2 });
+codes!(of_connectivity, connectivity, Connectivity { Unknown = 1, Online = 2, Offline = 3 });
+codes!(of_wakefulness, wakefulness, Wakefulness { Unreported = 1, Awake = 2, Asleep = 3 });
 codes!(of_logged, logged, Logged { No = 1, Yes = 2 });

@@ -1,6 +1,7 @@
 //! How are customers, API clients, access tokens and settings stored?
 
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 
 use engine::customer::{
     AccessToken, ApiClient, ClientOwner, ClientSecret, Customer, Scopes, SecretDigest,
@@ -34,6 +35,9 @@ struct CustomerV1<'a> {
     /// Absent unless it set one.
     #[b(5)]
     wake_up: Option<WakeUpMessageV1<'a>>,
+    /// Absent unless it set one.
+    #[n(6)]
+    offline_after_s: Option<NonZeroU32>,
 }
 
 #[derive(Decode, Encode)]
@@ -111,6 +115,7 @@ pub(crate) fn write_customer(customer: &Customer) -> Vec<u8> {
         networks: (!customer.networks.is_empty())
             .then(|| customer.networks.iter().map(network_record).collect()),
         wake_up: customer.wake_up.as_ref().map(wake_up_record),
+        offline_after_s: customer.offline_after_s,
     };
     write(VERSION, &record)
 }
@@ -130,6 +135,7 @@ pub(crate) fn read_customer(value: &[u8]) -> Result<Customer, Unreadable> {
             .map(read_network)
             .collect::<Result<_, _>>()?,
         wake_up: record.wake_up.map(read_wake_up).transpose()?,
+        offline_after_s: record.offline_after_s,
     })
 }
 

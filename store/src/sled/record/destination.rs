@@ -1,8 +1,8 @@
 //! How is a destination stored?
 
 use engine::delivery::destination::{
-    Broker, ClientCertificate, Destination, EventBatching, EventTypes, Header, Plugin,
-    SmsForwarder, Target, Webhook,
+    Broker, ClientCertificate, Destination, EventBatching, EventTypes, Header, LifecycleKinds,
+    Plugin, SmsForwarder, Target, Webhook,
 };
 use engine::ids::DestinationId;
 use engine::moment::Timestamp;
@@ -38,6 +38,9 @@ struct DestinationV1<'a> {
     replay: u8,
     #[b(9)]
     failure: Option<&'a str>,
+    /// The kinds of lifecycle events; absent unless they are named.
+    #[n(10)]
+    kinds: Option<u16>,
 }
 
 #[derive(Decode, Encode)]
@@ -131,6 +134,7 @@ pub(crate) fn write_destination(destination: &Destination) -> Vec<u8> {
         updated_at_ms: destination.updated_at.as_ms(),
         replay: code::of_replay(destination.replay),
         failure: destination.failure.as_deref(),
+        kinds: destination.event_types.kinds().map(LifecycleKinds::bits),
     };
     write(VERSION, &record)
 }
@@ -143,7 +147,8 @@ pub(crate) fn read_destination(value: &[u8]) -> Result<Destination, Unreadable> 
         customer: customer_id(record.customer)?,
         name: record.name.into(),
         target: read_target(record.target)?,
-        event_types: EventTypes::from_bits(record.wants),
+        event_types: EventTypes::from_bits(record.wants)
+            .with_kinds(record.kinds.map(LifecycleKinds::from_bits)),
         state: code::destination_state(record.state)?,
         replay: code::replay(record.replay)?,
         failure: record.failure.map(Into::into),

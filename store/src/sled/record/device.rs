@@ -6,8 +6,8 @@ use std::num::NonZeroU32;
 use engine::Attributes;
 use engine::device::log_quota::LogQuota;
 use engine::device::record::{
-    DeviceRecord, Logged, OBSERVATION_TOKEN_BYTES, Observation, ObservationTarget, ProtocolsSeen,
-    Registration,
+    Connectivity, DeviceRecord, Logged, OBSERVATION_TOKEN_BYTES, Observation, ObservationTarget,
+    ProtocolsSeen, Registration, Wakefulness,
 };
 use engine::ids::ActionId;
 use engine::moment::Timestamp;
@@ -47,6 +47,14 @@ struct DeviceV1<'a> {
     /// The day and the use of it; absent unless a payload of the device was ever rejected.
     #[n(9)]
     log_quota: Option<(u16, u16)>,
+    /// Absent if it is unknown.
+    #[n(10)]
+    connectivity: Option<u8>,
+    /// Absent unless somebody wants to know when the device awakes and falls asleep.
+    #[n(11)]
+    wakefulness: Option<u8>,
+    #[n(12)]
+    expired_lifetime_s: Option<NonZeroU32>,
 }
 
 #[derive(Decode, Encode)]
@@ -139,6 +147,11 @@ pub(crate) fn write_device(record: &DeviceRecord) -> Vec<u8> {
         heard_over_last: record.protocols_seen.last().map(code::of_protocol),
         composite_unanswered: record.composite_unanswered,
         log_quota: record.log_quota.used(),
+        connectivity: (record.connectivity != Connectivity::default())
+            .then(|| code::of_connectivity(record.connectivity)),
+        wakefulness: (record.wakefulness != Wakefulness::default())
+            .then(|| code::of_wakefulness(record.wakefulness)),
+        expired_lifetime_s: record.expired_lifetime_s,
     };
     write(DEVICE_VERSION, &record)
 }
@@ -189,6 +202,13 @@ pub(crate) fn read_one_of_many(
             LogQuota::restored(day, used)
         }),
         protocols_seen: read_heard_over(record.heard_over, record.heard_over_last)?,
+        connectivity: record
+            .connectivity
+            .map_or(Ok(Connectivity::default()), code::connectivity)?,
+        wakefulness: record
+            .wakefulness
+            .map_or(Ok(Wakefulness::default()), code::wakefulness)?,
+        expired_lifetime_s: record.expired_lifetime_s,
     })
 }
 

@@ -1,7 +1,7 @@
 //! By which flags is a device listed? They are derived from its record.
 
 use engine::action::Protocol;
-use engine::device::record::{DeviceRecord, ProtocolsSeen};
+use engine::device::record::{Connectivity, DeviceRecord, ProtocolsSeen};
 use engine::query::devices::DeviceFilter;
 use minicbor::{Decode, Decoder, decode};
 
@@ -99,6 +99,8 @@ struct FlagFieldsV1 {
     registration: Option<Present>,
     #[n(6)]
     heard_over: Option<u8>,
+    #[n(10)]
+    connectivity: Option<u8>,
 }
 
 /// A field that is present, whatever its value is.
@@ -113,13 +115,25 @@ impl<'b, C> Decode<'b, C> for Present {
 
 /// Reads the flags of a device from its record.
 pub(crate) fn read_device_flags(value: &[u8]) -> Result<DeviceFlags, Unreadable> {
-    let (_, record) = last_entries::read_before(value)?;
-    let noticed: FlagFieldsV1 = read(DEVICE_VERSION, record)?;
+    let noticed = read_flag_fields(value)?;
     let heard_over = checked(noticed.heard_over.unwrap_or(0))?;
     Ok(DeviceFlags::from_fields(
         noticed.registration.is_some(),
         heard_over,
     ))
+}
+
+/// Reads from the record of a device whether the device has to be restored at a start: it is
+/// registered, or goes offline unless it is heard.
+pub(crate) fn read_is_live(value: &[u8]) -> Result<bool, Unreadable> {
+    let noticed = read_flag_fields(value)?;
+    let online = Some(code::of_connectivity(Connectivity::Online));
+    Ok(noticed.registration.is_some() || noticed.connectivity == online)
+}
+
+fn read_flag_fields(value: &[u8]) -> Result<FlagFieldsV1, Unreadable> {
+    let (_, record) = last_entries::read_before(value)?;
+    read(DEVICE_VERSION, record)
 }
 
 #[cfg(test)]

@@ -38,6 +38,9 @@ struct ExceptionV1<'a> {
     /// Why it became a dead letter.
     #[b(5)]
     why: Option<&'a str>,
+    /// The kind of a lifecycle event; absent of other events.
+    #[n(6)]
+    lifecycle: Option<u8>,
 }
 
 /// Writes the counts of a destination.
@@ -102,6 +105,7 @@ fn write_exception(waiting: &QueuedEvent, tries: u8, at: Timestamp, why: Option<
         tries,
         at_ms: at.as_ms(),
         why,
+        lifecycle: waiting.lifecycle.map(code::of_lifecycle),
     };
     write(VERSION, &record)
 }
@@ -112,6 +116,7 @@ fn waiting_of(sequence: Sequence, record: &ExceptionV1<'_>) -> Result<QueuedEven
         device: DeviceKey::from_bytes(*record.device),
         event: EventId::from_bytes(*record.event),
         event_type: code::event_type(record.event_type)?,
+        lifecycle: record.lifecycle.map(code::lifecycle).transpose()?,
     })
 }
 

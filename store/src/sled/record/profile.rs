@@ -1,6 +1,7 @@
 //! How is the profile of a device stored?
 
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 
 use engine::credentials::{Credential, DeviceCredentials, Psk, RawPublicKey};
 use engine::ids::{DeviceId, Endpoint, Iccid, Imsi, Msisdn};
@@ -51,6 +52,9 @@ struct ProfileV1<'a> {
     /// Absent unless the device has one of its own.
     #[b(13)]
     wake_up: Option<WakeUpMessageV1<'a>>,
+    /// Absent unless the device has one of its own.
+    #[n(14)]
+    offline_after_s: Option<NonZeroU32>,
 }
 
 #[derive(Decode, Encode)]
@@ -122,6 +126,7 @@ pub(crate) fn write_profile(profile: &Profile) -> Vec<u8> {
             .filter(|it| *it != SecurityRequirement::Any)
             .map(code::of_security),
         wake_up: profile.wake_up.as_ref().map(wake_up_record),
+        offline_after_s: profile.offline_after_s,
     };
     write(VERSION, &record)
 }
@@ -152,6 +157,7 @@ pub(crate) fn read_profile(value: &[u8]) -> Result<Profile, Unreadable> {
             .transpose()?
             .unwrap_or_default(),
         wake_up: record.wake_up.map(read_wake_up).transpose()?,
+        offline_after_s: record.offline_after_s,
     })
 }
 
@@ -279,6 +285,7 @@ mod tests {
         let plain = Profile {
             tags: Tags::default(),
             wake_up: None,
+            offline_after_s: None,
             ..tagged.clone()
         };
         for profile in [tagged, plain] {
@@ -295,6 +302,7 @@ mod tests {
             tags: Tags::default(),
             security: SecurityRequirement::Any,
             wake_up: None,
+            offline_after_s: None,
             ..device(&acme(), 1)
         };
         assert_eq!(write_profile(&plain).get(1), Some(&ARRAY_OF_11));

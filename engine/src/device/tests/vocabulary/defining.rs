@@ -28,6 +28,7 @@ impl DeviceFixture {
             settings: Vec::new(),
             definitions: definitions.iter().map(definition_of).collect(),
             destinations: Vec::new(),
+            offline_after_s: None,
         };
         let policy = CustomerPolicy::of(Arc::clone(&self.policy.rules), &chosen);
         self.policy = Arc::new(policy);

@@ -124,9 +124,10 @@ fn written(text: &str) -> Content {
     Content::parse(ContentEncoding::String, text).unwrap()
 }
 
-/// The record is saved after the first contact with the device.
+/// The first contact with the device is published, saved and logged.
 pub(in crate::device::tests) fn first_contact(at_ms: i64, from: &str, over: &str) -> Lines {
     vec![
+        "publish FirstContact".to_owned(),
         format!("save record: unregistered, seen at {at_ms} from {from}"),
         format!(
             "log Lifecycle[DeviceFirstTimeRegistered] Info: \

@@ -1,13 +1,10 @@
 //! The vocabulary of passive reporting: whether it is enabled, and the answers of the device to
 //! reads.
 
-use std::sync::Arc;
-
 use protocol::coap::code::Code;
 use protocol::lwm2m::value::Value;
 
 use super::{DeviceFixture, HOME, logged, observing, published, sent};
-use crate::policy::CustomerPolicy;
 use crate::setting::SettingState;
 
 use super::rendering::Lines;
@@ -25,11 +22,7 @@ impl DeviceFixture {
 
     /// The customer enables or disables passive reporting.
     pub(in crate::device::tests) fn switch_reporting(&mut self, state: SettingState) {
-        self.policy = Arc::new(CustomerPolicy {
-            passive_reporting: state,
-            ..(*self.policy).clone()
-        });
-        self.device.take_policy(Arc::clone(&self.policy));
+        self.change_policy(|policy| policy.passive_reporting = state);
     }
 
     /// The device registers with these objects.
