@@ -15,7 +15,7 @@ use engine::change::{Batch, Change, Counter, Expect, Owner, UniqueName};
 use engine::delivery::backlog;
 use engine::device::record::{DeviceRecord, Observation};
 use engine::dispatch::shard_map::ArbiterId;
-use engine::event::EventContent;
+use engine::event::{EventContent, Lifecycle};
 use engine::ids::{ActionId, DestinationId, DeviceKey};
 use engine::known_devices::{DeviceMark, KnownDevices};
 use engine::profile::Profile;
@@ -279,7 +279,12 @@ impl Durable {
             }
             Change::AppendEvent(event) => {
                 let who = self.existing(event.device)?;
-                done.came_or_went |= matches!(event.content, EventContent::Lifecycle(_));
+                done.came_or_went |= matches!(
+                    event.content,
+                    EventContent::Lifecycle(
+                        Lifecycle::Registered | Lifecycle::Deregistered | Lifecycle::Expired
+                    )
+                );
                 done.data.extend(data_of(&event.content));
                 let path_of = |id| path_of_request(self.actions[who].get(&id)?);
                 self.histories[who].append(&event, path_of);

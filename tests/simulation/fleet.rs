@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
 
 use engine::credentials::DeviceCredentials;
 use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid};
@@ -268,7 +269,8 @@ fn profile(who: usize, settings: &WorldSettings) -> Profile {
         created_at: Timestamp::default(),
         tags: Tags::default(),
         wake_up: None,
-        offline_after_s: None,
+        // Longer and shorter than lifetimes.
+        offline_after_s: NonZeroU32::new([0, 600, 90_000][who % 3]),
     }
 }
 

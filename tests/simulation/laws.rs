@@ -308,6 +308,7 @@ impl LawChecker {
         observing::no_observation_ends_silently(who, done, durable)?;
         observing::a_registration_or_deregistration_loses_observations(who, done, durable)?;
         observing::a_history_ends_with_the_state_of_the_registration(who, durable)?;
+        presence::each_lifecycle_event_is_published_once(who, durable)?;
         if !done.moved.is_empty() {
             books::counters_equal_a_recount(self, who, durable)?;
             books::queues_keep_their_bounds(self, who, durable)?;

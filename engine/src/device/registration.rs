@@ -191,13 +191,11 @@ impl RegistrationState {
         self.silent = false;
         self.awaits_session = false;
         let was = self.connectivity;
-        if was != Connectivity::Online && self.silence_max_s(customer_s).is_some() {
-            self.connectivity = Connectivity::Online;
-            self.saved_s = 0;
-        } else if was == Connectivity::Offline {
+        if was == Connectivity::Offline {
             self.connectivity = Connectivity::Unknown;
             self.saved_s = 0;
         }
+        self.watch(customer_s);
         was == Connectivity::Offline
     }
 
@@ -233,7 +231,7 @@ impl RegistrationState {
     /// Whether the silence of the device has to be counted from now on.
     pub(super) fn is_to_be_watched(&self, customer_s: Option<NonZeroU32>) -> bool {
         self.connectivity == Connectivity::Unknown
-            && self.last_seen_at.time().is_some()
+            && self.first_contact_at.time().is_some()
             && self.silence_max_s(customer_s).is_some()
     }
 

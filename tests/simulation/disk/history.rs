@@ -1,4 +1,4 @@
-//! What is stored of a device's data: published values, last values, and the last lifecycle event.
+//! What is stored of a device's data: published values, last values, and lifecycle events.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -30,12 +30,69 @@ pub(crate) struct History {
     sent: HashMap<(Path, Box<str>), Vec<Option<Timestamp>>>,
     /// How often data was published, by protocol.
     data: HashMap<(Protocol, Box<[u8]>), usize>,
-    /// The last lifecycle event.
-    lifecycle: Option<Lifecycle>,
+    /// What lifecycle events say of the device.
+    presence: ToldPresence,
     /// The events that the device reported.
     reported: Vec<EventId>,
     /// How many of them were there when the service started.
     at_start: usize,
+}
+
+/// What lifecycle events say of a device.
+#[derive(Default)]
+pub(crate) struct ToldPresence {
+    /// Every event, oldest first.
+    pub(crate) told: Vec<Lifecycle>,
+    /// The first event that says what was said already, or cannot follow what was said.
+    pub(crate) misplaced: Option<Lifecycle>,
+    is_registered: bool,
+    is_offline: bool,
+    is_awake: Option<bool>,
+}
+
+impl ToldPresence {
+    /// How the last registration began or ended.
+    pub(crate) fn registration(&self) -> Option<Lifecycle> {
+        let of_registration = |kind: &&Lifecycle| match kind {
+            Lifecycle::Registered | Lifecycle::Deregistered | Lifecycle::Expired => true,
+            Lifecycle::FirstContact
+            | Lifecycle::Updated
+            | Lifecycle::Offline
+            | Lifecycle::Back
+            | Lifecycle::Awake
+            | Lifecycle::Asleep => false,
+        };
+        self.told.iter().rfind(of_registration).copied()
+    }
+
+    fn append(&mut self, kind: Lifecycle) {
+        let is_first = self.told.is_empty();
+        let fits = match kind {
+            Lifecycle::FirstContact => is_first,
+            Lifecycle::Registered => !is_first && !self.is_offline,
+            Lifecycle::Updated | Lifecycle::Deregistered => self.is_registered && !self.is_offline,
+            Lifecycle::Expired => self.is_registered,
+            Lifecycle::Offline => !is_first && !self.is_offline,
+            Lifecycle::Back => self.is_offline,
+            Lifecycle::Awake => !self.is_offline && self.is_awake != Some(true),
+            Lifecycle::Asleep => self.is_awake == Some(true),
+        };
+        if !fits {
+            self.misplaced = self.misplaced.or(Some(kind));
+        }
+        match kind {
+            Lifecycle::FirstContact | Lifecycle::Updated => {}
+            Lifecycle::Registered => self.is_registered = true,
+            Lifecycle::Deregistered | Lifecycle::Expired => {
+                (self.is_registered, self.is_awake) = (false, None);
+            }
+            Lifecycle::Offline => self.is_offline = true,
+            Lifecycle::Back => self.is_offline = false,
+            Lifecycle::Awake => self.is_awake = Some(true),
+            Lifecycle::Asleep => self.is_awake = Some(false),
+        }
+        self.told.push(kind);
+    }
 }
 
 impl History {
@@ -71,9 +128,9 @@ impl History {
         path.contains(*at).then_some(value)
     }
 
-    /// The last lifecycle event of the device.
-    pub(crate) fn lifecycle(&self) -> Option<Lifecycle> {
-        self.lifecycle
+    /// What lifecycle events say of the device.
+    pub(crate) fn presence(&self) -> &ToldPresence {
+        &self.presence
     }
 
     /// The events that the device had reported when the service started.
@@ -91,7 +148,7 @@ impl History {
             self.reported.push(event.id);
         }
         match &event.content {
-            EventContent::Lifecycle(lifecycle) => self.lifecycle = Some(*lifecycle),
+            EventContent::Lifecycle(kind) => self.presence.append(*kind),
             EventContent::Telemetry(telemetry) => self.publish(telemetry, path_of),
             EventContent::Data(data) => {
                 let times = self.data.entry((data.source, data.bytes.clone()));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use engine::action::Action;
 use engine::change::Counter;
-use engine::device::record::{DeviceRecord, RestoredDevice};
+use engine::device::record::{Connectivity, DeviceRecord, RestoredDevice};
 use engine::dispatch::DevicesAtAddress;
 use engine::ids::{ActionId, DeviceKey};
 use engine::known_devices::{DeviceMark, KnownDevices};
@@ -64,7 +64,10 @@ impl Durable {
 
     /// Whether a device is restored when the service starts.
     pub(crate) fn is_live(&self, who: usize) -> bool {
-        self.records[who].registration.is_some() || !self.pending[who].is_empty()
+        let record = &self.records[who];
+        record.registration.is_some()
+            || record.connectivity == Connectivity::Online
+            || !self.pending[who].is_empty()
     }
 
     /// The devices that have an address.

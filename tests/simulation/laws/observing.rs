@@ -298,18 +298,15 @@ pub(super) fn observations_are_those_that_were_requested(
     )
 }
 
-/// The last lifecycle event in a history is a registration if the device is registered, and a
+/// The last event of a registration in a history is its begin if the device is registered, and a
 /// deregistration or expiry if it no longer is.
 pub(super) fn a_history_ends_with_the_state_of_the_registration(
     who: usize,
     durable: &Durable,
 ) -> Verdict {
     let is_registered = durable.record(who).registration.is_some();
-    let last = durable.history(who).lifecycle();
-    let is_recorded = match last {
-        Some(Lifecycle::Registered) => is_registered,
-        Some(Lifecycle::Deregistered | Lifecycle::Expired) | None => !is_registered,
-    };
+    let last = durable.history(who).presence().registration();
+    let is_recorded = is_registered == (last == Some(Lifecycle::Registered));
     hold(
         "a_history_ends_with_the_state_of_the_registration",
         is_recorded,

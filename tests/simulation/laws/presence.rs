@@ -97,6 +97,21 @@ pub(super) fn a_repeated_register_gets_the_same_location(
     )
 }
 
+/// No lifecycle event says what was said already, and none is missing before it.
+pub(super) fn each_lifecycle_event_is_published_once(who: usize, durable: &Durable) -> Verdict {
+    let presence = durable.history(who).presence();
+    hold(
+        "each_lifecycle_event_is_published_once",
+        presence.misplaced.is_none(),
+        || {
+            format!(
+                "device {who}: {:?} does not belong into {:?}",
+                presence.misplaced, presence.told
+            )
+        },
+    )
+}
+
 /// An expired request is no longer pending.
 pub(super) fn an_expired_request_fails_in_time(
     laws: &LawChecker,

@@ -1,7 +1,7 @@
 //! The law of a healed world: everything comes to rest.
 
 use engine::delivery::destination::Replay;
-use engine::device::record::ObservationState;
+use engine::device::record::{Connectivity, ObservationState};
 use engine::location::Location;
 use engine::moment::Timestamp;
 
@@ -75,9 +75,12 @@ fn nothing_waits_to_be_delivered(world: &World) -> Verdict {
     Ok(())
 }
 
-/// A device without registration is unloaded from memory once nothing is remembered of it.
+/// A device without registration is unloaded from memory once nothing is remembered of it, unless
+/// it goes offline soon.
 fn is_gone(world: &World, who: usize) -> Verdict {
-    let machine = world.service.machine(who);
+    let record = world.disk.durable.record(who);
+    let is_online = record.connectivity == Connectivity::Online;
+    let machine = world.service.machine(who).filter(|_| !is_online);
     hold(
         "after_the_faults_everything_becomes_final",
         machine.is_none(),
@@ -110,7 +113,8 @@ fn is_registered(world: &World, who: usize) -> Verdict {
     let next = machine.and_then(engine::device::Device::next_timeout);
     let ends =
         machine.and_then(|it| Some(it.snapshot(Timestamp::default()).registration?.expires_at));
-    hold(law, next == ends, || {
+    // A device goes offline or falls asleep before that.
+    hold(law, next.is_some() && next <= ends, || {
         format!("device {who} is registered until {ends:?} and due at {next:?}")
     })
 }

@@ -191,7 +191,7 @@ fn a_healed_world_has_its_observations() {
 #[test]
 fn a_history_ends_with_the_state_of_the_registration() {
     let mut world = registered();
-    let last = |world: &World| world.disk.durable.history(0).lifecycle();
+    let last = |world: &World| world.disk.durable.history(0).presence().registration();
     assert_eq!(last(&world), Some(Lifecycle::Registered));
     world.does(0, "deregisters", SimulatedDevice::deregister);
     world.pass(S);

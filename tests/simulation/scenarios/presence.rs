@@ -1,11 +1,15 @@
 //! What waits until a device is heard, and what depends on time only.
 
 use engine::action::Status;
+use engine::delivery::destination::EventTypes;
+use engine::event::{EventType, Lifecycle};
+use harness::device::SimulatedDevice;
 use harness::device::resource::AnswerMode as Manner;
 use protocol::coap::code::Code;
 
 use super::{HOUR, MINUTE, S, TEMPERATURE, TRIGGER, World, ZONE};
 use super::{attempts, execute, now, read, registered};
+use crate::endpoints::EndpointBehaviour;
 use crate::settings::WorldSettings;
 
 #[test]
@@ -61,6 +65,56 @@ fn a_repeated_register_gets_the_same_location() {
     assert_eq!(world.status(id), Status::Succeeded);
     let location = world.fleet.member(0).machine.location();
     assert_eq!(location.map(ToString::to_string), believed);
+}
+
+#[test]
+fn each_lifecycle_event_is_published_once() {
+    use Lifecycle::{
+        Asleep, Awake, Back, Deregistered, Expired, FirstContact, Offline, Registered,
+    };
+    let mut world = World::with(WorldSettings {
+        queue_mode_percent: 100,
+        ..WorldSettings::still(1)
+    });
+    let every: EventTypes = [EventType::Lifecycle].into_iter().collect();
+    let every = every.with_kinds(Some(Lifecycle::ALL.into_iter().collect()));
+    world.create_destination(EndpointBehaviour::Healthy, every);
+    world.pass(S);
+    world.switch_on(0);
+    world.pass(S);
+    world.restart();
+    world.pass(HOUR);
+    world.restart();
+    world.uplink();
+    world.switch_off(0);
+    world.pass(HOUR);
+    world.restart();
+    // The registration expires, and the device is offline, while the service is down or later.
+    world.pass(30 * HOUR);
+    world.restart();
+    world.pass(HOUR);
+    world.switch_on(0);
+    world.pass(S);
+    world.does(0, "deregisters", SimulatedDevice::deregister);
+    world.pass(S);
+    world.restart();
+    world.pass(30 * HOUR);
+    let told = &world.disk.durable.history(0).presence().told;
+    let expected = [
+        FirstContact,
+        Awake,
+        Registered,
+        Asleep,
+        Awake,
+        Asleep,
+        Expired,
+        Offline,
+        Back,
+        Awake,
+        Registered,
+        Deregistered,
+    ];
+    assert_eq!(*told, expected);
 }
 
 #[test]

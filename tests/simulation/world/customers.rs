@@ -8,7 +8,7 @@ use engine::delivery::destination::{
     Destination, DestinationState, EventBatching, EventTypes, JsonPayload, Replay, Target, Webhook,
 };
 use engine::delivery::forwarder::ForwarderInput;
-use engine::event::EventType;
+use engine::event::{EventType, Lifecycle};
 use engine::ids::{CustomerId, DestinationId};
 use engine::moment::Timestamp;
 use engine::policy::CustomerPolicy;
@@ -69,7 +69,10 @@ impl World {
         let (devices, pace_ms) = (self.settings.devices, self.settings.pace_ms);
         let behaviour = EndpointBehaviour::draw(devices, pace_ms, &mut self.rng);
         let wants = match self.rng.below(3) {
-            0 => EventType::ALL.into_iter().collect(),
+            0 => {
+                let every: EventTypes = EventType::ALL.into_iter().collect();
+                every.with_kinds(Some(Lifecycle::ALL.into_iter().collect()))
+            }
             1 => EventTypes::usual(),
             _ => [EventType::TelemetryData].into_iter().collect(),
         };
