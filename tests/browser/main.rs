@@ -148,7 +148,7 @@ fn failing_webhook(caller: &Caller, endpoint: &Endpoint) -> String {
     let body = json!({
         "name": "Warehouse",
         "url": endpoint.url("/events"),
-        "eventTypes": [{ "type": "LIFECYCLE" }],
+        "eventTypes": [{ "type": "LIFECYCLE", "kinds": ["REGISTERED"] }],
     });
     let made = caller.post(&format!("{API}/integrate/clouds/webhooks"), &body);
     text(&made.expect(201)["id"])

@@ -71,6 +71,8 @@ fn events_of_every_type_have_topics_of_their_own() {
     let wire = DeviceSocket::from("127.77.1.9", &setup.service);
     wire.register("lamp", 1);
     let event = subscriber.next("acme/lamp/lifecycle");
+    assert_eq!(event["lifecycle"]["type"], "FIRST_CONTACT");
+    let event = subscriber.next("acme/lamp/lifecycle");
     assert_eq!(event["lifecycle"]["type"], "REGISTERED");
     assert_eq!(event["device"]["iccid"], "lamp");
     let mut request = coap("GET", "/", 9);

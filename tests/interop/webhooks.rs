@@ -31,6 +31,8 @@ fn events_of_every_type_arrive_verified() {
     let types = ["TELEMETRY_DATA", "LIFECYCLE", "ERROR", "ACTION_RESULT"];
     let webhook = webhook_to(&setup, &endpoint, &types);
     let mut device = setup.registered();
+    let first = endpoint.verified("LIFECYCLE");
+    assert_eq!(first["lifecycle"]["type"], "FIRST_CONTACT");
     let registered = endpoint.verified("LIFECYCLE");
     assert_eq!(registered["lifecycle"]["type"], "REGISTERED");
     assert_eq!(registered["device"]["iccid"], ID);

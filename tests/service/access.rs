@@ -238,6 +238,8 @@ fn table() -> Vec<Entry> {
         of("listSettings", 200),
         of("getSetting", 200),
         of("changeSetting", 200).json(json!({ "state": "ENABLED" })),
+        of("getPresenceSettings", 200),
+        of("changePresenceSettings", 200).json(json!({ "offlineAfter": 3_600 })),
         of("listObjectDefinitions", 200),
         found("getObjectDefinition", 200),
         Entry {

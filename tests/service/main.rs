@@ -51,6 +51,7 @@ mod operations;
 mod operator_http;
 mod ownership;
 mod plain;
+mod presence;
 mod recorded;
 mod records;
 mod registering;

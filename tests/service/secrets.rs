@@ -176,8 +176,8 @@ impl Setup {
         caller.post(&partner, &plugin).expect(201);
         // Events of a device go to all of them.
         DeviceSocket::to(&self.service).register(ID, 1);
-        until("the event at the webhook and at the plugin", || {
-            (self.webhook.posted().len() >= 2).then_some(())
+        until("both events at the webhook and at the plugin", || {
+            (self.webhook.posted().len() >= 4).then_some(())
         });
         let hex = text(&self.generated["secretKey"]);
         self.secrets = vec![

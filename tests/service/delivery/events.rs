@@ -68,7 +68,10 @@ fn each_sample_is_an_event_with_its_own_time() {
 fn a_signature_is_that_of_standard_webhooks() {
     let setup = DeliveryService::with(&[QUICK]);
     let endpoint = Endpoint::replying(|_, number| Reply::Status([500, 204][number.min(1)]));
-    let body = json!({ "name": "Signed", "url": endpoint.url("/"), "secret": SECRET });
+    let types = json!([{ "type": "LIFECYCLE", "kinds": ["REGISTERED"] }]);
+    let body = json!({
+        "name": "Signed", "url": endpoint.url("/"), "secret": SECRET, "eventTypes": types,
+    });
     setup.webhook(&body);
     let _meter = setup.meter("meter-1");
     let posted = endpoint.once(2);
@@ -97,8 +100,9 @@ fn placeholders_are_replaced() {
     assert_eq!(posted.path, expected);
     assert_eq!(posted.header("x-device"), Some("meter-1 at 127.0.0.1"));
     assert_eq!(posted.header("authorization"), Some("Bearer 7b0cf"));
+    setup.once_done(&id);
     setup.ask(&id, "test", 200);
-    let test = endpoint.once(2).remove(1);
+    let test = endpoint.once(3).remove(2);
     assert_eq!(test.path, "/of/none?sim=none&from=none&subscriber=none");
 }
 
@@ -117,11 +121,11 @@ fn only_the_selected_types_are_delivered() {
     setup.caller.cancel_action(&request).expect(200);
     meter.send(1.0);
     let kinds: Vec<Value> = all
-        .once(2)
+        .once(3)
         .iter()
         .map(|it| it.json()["type"].clone())
         .collect();
-    assert_eq!(kinds, ["LIFECYCLE", "TELEMETRY_DATA"]);
+    assert_eq!(kinds, ["LIFECYCLE", "LIFECYCLE", "TELEMETRY_DATA"]);
     let result = results.once(1).remove(0).json();
     assert_eq!(result["type"], "ACTION_RESULT");
     assert_eq!(result["action"]["requestId"], request.as_str());

@@ -25,7 +25,7 @@ fn a_plugin_receives_every_event_under_its_key() {
     setup.caller.cancel_action(&request).expect(200);
     meter.send(1.0);
     meter.send_payload("[{\"n\":");
-    let posted = partner.once(4);
+    let posted = partner.once(5);
     for post in &posted {
         assert_eq!(post.path, "/webhook/7b0cf%2F1");
         assert_eq!(post.header("content-type"), Some("application/json"));
@@ -35,9 +35,15 @@ fn a_plugin_receives_every_event_under_its_key() {
     let types: Vec<Value> = posted.iter().map(|it| it.json()["type"].clone()).collect();
     assert_eq!(
         types,
-        ["LIFECYCLE", "ACTION_RESULT", "TELEMETRY_DATA", "ERROR"]
+        [
+            "LIFECYCLE",
+            "LIFECYCLE",
+            "ACTION_RESULT",
+            "TELEMETRY_DATA",
+            "ERROR"
+        ]
     );
-    assert_eq!(value(&posted[2]), 1.0);
+    assert_eq!(value(&posted[3]), 1.0);
     setup.once_status(&made, "ACTIVE");
     let shown = setup.caller.request("GET", &plugin_path(&made)).expect(200);
     assert_eq!(shown["webhookKey"], "***");
@@ -81,9 +87,9 @@ fn a_partner_that_refuses_every_try_fails_its_plugin_until_it_is_restarted() {
     // While the plugin is failed, nothing is tried, and other destinations receive everything.
     meter.send(1.0);
     once_delivered(&webhook, 1);
-    until("two dead letters", || {
+    until("three dead letters", || {
         let shown = setup.plugin(&made);
-        (shown["backlog"] == json!({ "waiting": 0, "deadLetters": 2 })).then_some(())
+        (shown["backlog"] == json!({ "waiting": 0, "deadLetters": 3 })).then_some(())
     });
     setup.crash();
     let shown = setup.plugin(&made);
@@ -97,12 +103,12 @@ fn a_partner_that_refuses_every_try_fails_its_plugin_until_it_is_restarted() {
     let entry = setup.entry("CloudIntegrator[IntegrationRestarted]");
     assert_eq!(entry.unwrap()["category"], "info");
     setup.ask_plugin(&made, "deadletters/replay").expect(202);
-    let posted = partner.once(7);
+    let posted = partner.once(8);
     let types: Vec<Value> = posted[5..]
         .iter()
         .map(|it| it.json()["type"].clone())
         .collect();
-    assert_eq!(types, ["LIFECYCLE", "TELEMETRY_DATA"]);
+    assert_eq!(types, ["LIFECYCLE", "LIFECYCLE", "TELEMETRY_DATA"]);
     assert_eq!(posted[5].id(), tries[0].id());
 }
 
@@ -113,7 +119,7 @@ fn an_uninstalled_plugin_receives_nothing() {
     setup.values_to(&webhook);
     let made = setup.install("gateway", &partner).expect(201);
     let mut meter = setup.meter("meter-1");
-    partner.once(1);
+    partner.once(2);
     let answer = setup.caller.request("DELETE", &plugin_path(&made));
     assert_eq!(answer.status, 204);
     meter.send(1.0);
@@ -122,7 +128,7 @@ fn an_uninstalled_plugin_receives_nothing() {
     meter.send(2.0);
     let posted = once_delivered(&webhook, 2);
     assert_eq!(values_of(&posted, "meter-1"), counted(2));
-    assert_eq!(partner.posted().len(), 1);
+    assert_eq!(partner.posted().len(), 2);
     setup.caller.request("GET", &plugin_path(&made)).expect(404);
     setup.install("gateway", &partner).expect(201);
 }

@@ -2,7 +2,7 @@
 //! black-box tests cover the effect on devices.
 
 use actix_web::http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::api::tests::test_service::TestService;
 
@@ -30,28 +30,14 @@ async fn the_silence_that_a_customer_allows_is_set_and_removed() {
 }
 
 #[actix_web::test]
-async fn the_silence_of_a_device_is_set_and_removed() {
+async fn the_silence_of_a_device_has_a_bound() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     let body = json!({ "deviceId": "meter", "offlineAfter": 600 });
     let made = setup.post(DEVICES, &acme.bearer, body).await;
     assert_eq!(made.json()["offlineAfter"], 600);
+    let wrong = json!({ "offlineAfter": 31_536_001 });
     let path = format!("{DEVICES}/meter");
-    let shown = [
-        (json!({}), json!(600)),
-        (json!(5), json!(5)),
-        (json!(null), Value::Null),
-    ];
-    for (given, shown) in shown {
-        let change = match given {
-            Value::Object(_) => given,
-            given => json!({ "offlineAfter": given }),
-        };
-        let changed = setup.patch(&path, &acme.bearer, change).await;
-        assert_eq!(changed.json()["offlineAfter"], shown);
-    }
-    let refused = setup
-        .patch(&path, &acme.bearer, json!({ "offlineAfter": 31_536_001 }))
-        .await;
+    let refused = setup.patch(&path, &acme.bearer, wrong).await;
     assert_eq!(refused.json()["errors"][0]["code"], "OUT_OF_RANGE");
 }
