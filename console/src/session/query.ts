@@ -66,9 +66,7 @@ export function useScope(scope: Scope): boolean {
 }
 
 /** A scope that a route of the API needs. */
-export type Scope =
-  | `${"actions" | "devices" | "integrations" | "plugins" | "settings"}:${"read" | "write"}`
-  | "logs:read";
+export type Scope = Exclude<components["schemas"]["Client"]["scopes"][number], "all">;
 
 /** Whether a session has a scope of the API. */
 export function hasScope(session: Session, scope: Scope): boolean {

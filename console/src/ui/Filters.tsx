@@ -1,22 +1,17 @@
 // The form above a list, which narrows it.
 import type { ComponentProps, ReactNode } from "react";
 
+import { type Typed, typedInto } from "./typed";
+
 /** Fields and selections. On submission, `search` reads what was typed into the named fields. */
-export function Filters(props: {
-  search: (typed: (name: string) => string | undefined) => void;
-  children: ReactNode;
-}) {
+export function Filters(props: { search: (typed: Typed) => void; children: ReactNode }) {
   return (
     <form
       className="filters"
       role="search"
       onSubmit={(event) => {
         event.preventDefault();
-        const form = new FormData(event.currentTarget);
-        props.search((name) => {
-          const value = form.get(name);
-          return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
-        });
+        props.search(typedInto(event.currentTarget));
       }}
     >
       {props.children}
@@ -34,7 +29,7 @@ export function SearchField({
 }: {
   label: string;
   value: string | undefined;
-} & Pick<ComponentProps<"input">, "className" | "name" | "pattern" | "placeholder" | "title">) {
+} & Omit<ComponentProps<"input">, "value" | "defaultValue">) {
   return (
     <label className={className}>
       <span>{label}</span>

@@ -19,6 +19,12 @@ export function word<T extends string>(
   return words.find(([known]) => known === search[name])?.[0];
 }
 
+/** A whole number from 0 on. */
+export function whole(search: Search, name: string): number | undefined {
+  const value = text(search, name);
+  return value !== undefined && /^\d{1,9}$/.test(value) ? Number(value) : undefined;
+}
+
 /** A page number from 2 on: the first page is the one without a number. */
 export function page(search: Search): number | undefined {
   const number = Number(search["page"]);
