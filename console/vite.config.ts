@@ -18,10 +18,14 @@ export default defineConfig({
   },
   server: {
     proxy: Object.fromEntries(
-      ["/console/api", "/console/session", "/console/sessions", "/console/codes"].map((path) => [
-        path,
-        { target: service, changeOrigin: true },
-      ]),
+      [
+        "/console/api",
+        "/console/session",
+        "/console/sessions",
+        "/console/codes",
+        "/readyz",
+        "/metrics",
+      ].map((path) => [path, { target: service, changeOrigin: true }]),
     ),
   },
 });

@@ -8,23 +8,33 @@ import {
   createRouter,
 } from "@tanstack/react-router";
 
-import { DeviceMessages } from "./devices/DeviceMessages";
+import { DeviceMessages, readHistorySearch } from "./devices/DeviceMessages";
 import { DeviceOverview, DevicePage } from "./devices/DevicePage";
 import { DeviceLog, DeviceRequests } from "./devices/DeviceRequests";
 import { DeviceResources } from "./devices/DeviceResources";
+import { DeviceSettings } from "./devices/DeviceSettings";
 import { DevicesPage, readDeviceSearch } from "./devices/DevicesPage";
+import { ImportPage } from "./devices/ImportPage";
+import { NewDevicePage } from "./devices/NewDevicePage";
 import { IntegrationPage } from "./integrations/IntegrationPage";
 import { IntegrationsPage } from "./integrations/IntegrationsPage";
+import { NewIntegrationPage } from "./integrations/NewIntegrationPage";
+import { BulkPage } from "./jobs/BulkPage";
+import { JobPage, JobsPage } from "./jobs/JobsPage";
 import { EntryPage } from "./logs/EntryPage";
 import { LogPage, readLogSearch } from "./logs/LogPage";
+import { CustomerPage } from "./operator/CustomerPage";
+import { HealthPage, NetworkPage } from "./operator/HealthPage";
 import { CustomersPage, StrangersPage } from "./operator/OperatorPages";
 import { OverviewPage } from "./overview/OverviewPage";
 import { RequestPage } from "./requests/RequestPage";
 import { RequestsPage, readRequestSearch } from "./requests/RequestsPage";
 import { sessionQuery, useSession } from "./session/query";
+import { SettingsPage } from "./settings/SettingsPage";
 import { Shell } from "./shell/Shell";
+import { DeviceSms } from "./sms/DeviceSms";
 import { Page } from "./ui/parts";
-import { type Search, given, page } from "./ui/search";
+import { type Search, given, page, text } from "./ui/search";
 import { Empty, Failed } from "./ui/states";
 
 const root = createRootRouteWithContext<{ queries: QueryClient }>()({
@@ -96,7 +106,22 @@ const deviceRequests = createRoute({
 const deviceMessages = createRoute({
   getParentRoute: () => device,
   path: "/messages",
-  component: () => <DeviceMessages id={device.useParams().deviceId} />,
+  validateSearch: readHistorySearch,
+  component: () => (
+    <DeviceMessages id={device.useParams().deviceId} search={deviceMessages.useSearch()} />
+  ),
+});
+
+const deviceSms = createRoute({
+  getParentRoute: () => device,
+  path: "/sms",
+  component: () => <DeviceSms id={device.useParams().deviceId} />,
+});
+
+const deviceSettings = createRoute({
+  getParentRoute: () => device,
+  path: "/settings",
+  component: () => <DeviceSettings id={device.useParams().deviceId} />,
 });
 
 const deviceLog = createRoute({
@@ -104,6 +129,43 @@ const deviceLog = createRoute({
   path: "/log",
   validateSearch: paged,
   component: () => <DeviceLog id={device.useParams().deviceId} page={deviceLog.useSearch().page} />,
+});
+
+const newDevice = createRoute({
+  getParentRoute: () => root,
+  path: "/new-device",
+  component: NewDevicePage,
+});
+
+const importing = createRoute({
+  getParentRoute: () => root,
+  path: "/import",
+  component: ImportPage,
+});
+
+const bulk = createRoute({
+  getParentRoute: () => root,
+  path: "/bulk",
+  validateSearch: (search: Search) => {
+    // The page of a list is no filter.
+    const filter = readDeviceSearch({ ...search, cursor: undefined });
+    return { ...filter, ...given({ ids: text(search, "ids") }) };
+  },
+  component: () => <BulkPage search={bulk.useSearch()} />,
+});
+
+const jobs = createRoute({
+  getParentRoute: () => root,
+  path: "/jobs",
+  validateSearch: paged,
+  component: () => <JobsPage page={jobs.useSearch().page ?? 1} />,
+});
+
+const job = createRoute({
+  getParentRoute: () => root,
+  path: "/jobs/$jobId",
+  validateSearch: paged,
+  component: () => <JobPage id={job.useParams().jobId} page={job.useSearch().page ?? 1} />,
 });
 
 const requests = createRoute({
@@ -138,10 +200,22 @@ const integrations = createRoute({
   component: IntegrationsPage,
 });
 
+const newIntegration = createRoute({
+  getParentRoute: () => root,
+  path: "/integrations/$kind/new",
+  component: () => <NewIntegrationPage {...newIntegration.useParams()} />,
+});
+
 const integration = createRoute({
   getParentRoute: () => root,
   path: "/integrations/$kind/$id",
   component: () => <IntegrationPage {...integration.useParams()} />,
+});
+
+const settings = createRoute({
+  getParentRoute: () => root,
+  path: "/settings",
+  component: SettingsPage,
 });
 
 const customers = createRoute({
@@ -149,6 +223,24 @@ const customers = createRoute({
   path: "/customers",
   validateSearch: paged,
   component: () => <CustomersPage page={customers.useSearch().page ?? 1} />,
+});
+
+const customer = createRoute({
+  getParentRoute: () => root,
+  path: "/customers/$customerId",
+  component: () => <CustomerPage id={customer.useParams().customerId} />,
+});
+
+const network = createRoute({
+  getParentRoute: () => root,
+  path: "/network",
+  component: NetworkPage,
+});
+
+const health = createRoute({
+  getParentRoute: () => root,
+  path: "/health",
+  component: HealthPage,
 });
 
 const strangers = createRoute({
@@ -161,15 +253,33 @@ const strangers = createRoute({
 const tree = root.addChildren([
   home,
   devices,
-  device.addChildren([deviceOverview, deviceResources, deviceRequests, deviceMessages, deviceLog]),
+  device.addChildren([
+    deviceOverview,
+    deviceResources,
+    deviceRequests,
+    deviceMessages,
+    deviceSms,
+    deviceLog,
+    deviceSettings,
+  ]),
+  newDevice,
+  importing,
+  bulk,
+  jobs,
+  job,
   requests,
   request,
   log,
   entry,
   integrations,
+  newIntegration,
   integration,
+  settings,
   customers,
+  customer,
+  network,
   strangers,
+  health,
 ]);
 
 export function routerWith(queries: QueryClient) {

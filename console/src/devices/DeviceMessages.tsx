@@ -1,87 +1,159 @@
-// What a device reported, newest first.
-import { useInfiniteQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+// The history of a device, newest first: its messages, a chart of numbers, and a file of them.
+import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
 
 import type { Schemas } from "../api/client";
-import { decodedText } from "../logs/payload";
-import { protocolName } from "../requests/query";
-import { DataTable } from "../ui/parts";
+import { Chart } from "../ui/Chart";
+import { csvOf, saveAs } from "../ui/csv";
+import { Filters, SearchField } from "../ui/Filters";
+import { Refused } from "../ui/forms";
+import { LoadMore } from "../ui/LoadMore";
+import { DataTable, Select } from "../ui/parts";
+import { type Search, given, text, word } from "../ui/search";
 import { Empty, Loaded } from "../ui/states";
 import { Time } from "../ui/Time";
+import { localInput, utcInput } from "../ui/typed";
+import {
+  type HistorySearch,
+  type Message,
+  dataText,
+  kindOf,
+  measuredAt,
+  messageTypes,
+  pointsOf,
+  rowsOf,
+} from "./history";
 import { valueText } from "./objects";
-import { messagesQuery } from "./query";
+import { historyQuery, wholeHistory } from "./query";
 
-export function DeviceMessages(props: { id: string }) {
-  const query = useInfiniteQuery(messagesQuery(props.id));
+export function readHistorySearch(search: Search): HistorySearch {
+  return given({
+    type: word(search, "type", messageTypes),
+    path: text(search, "path"),
+    from: text(search, "from"),
+    to: text(search, "to"),
+  });
+}
+
+export function DeviceMessages(props: { id: string; search: HistorySearch }) {
+  const { id, search } = props;
+  const query = useInfiniteQuery(historyQuery(id, search));
   return (
-    <Loaded what="messages" query={query}>
-      {({ pages }) => {
-        const messages = pages.flatMap((page) => page.items);
-        if (messages.length === 0) {
-          return <Empty title="No messages.">Messages of a device are kept for 7 days.</Empty>;
-        }
-        return (
-          <>
-            <DataTable
-              caption="Messages, newest first"
-              rows={messages}
-              keyOf={(message) => message.id}
-              columns={[
-                { head: "Received", cell: (message) => <Time at={message.time} /> },
-                { head: "Kind", cell: kindOf },
-                { head: "Content", cell: (message) => <Content message={message} /> },
-              ]}
-            />
-            {query.hasNextPage && (
-              <div className="pager">
-                <button
-                  type="button"
-                  disabled={query.isFetchingNextPage}
-                  onClick={() => void query.fetchNextPage()}
-                >
-                  {query.isFetchingNextPage ? "Loading…" : "Load older messages"}
-                </button>
-              </div>
-            )}
-          </>
-        );
-      }}
-    </Loaded>
+    <>
+      <HistoryFilters id={id} search={search} />
+      <Loaded what="messages" query={query}>
+        {({ pages }) => {
+          const messages = pages.flatMap((page) => page.items);
+          if (messages.length === 0) {
+            return <Empty title="No messages.">Messages of a device are kept for 7 days.</Empty>;
+          }
+          return (
+            <>
+              {search.path !== undefined && <Numbers messages={messages} path={search.path} />}
+              <SaveButton id={id} search={search} />
+              <Messages of={messages} path={search.path} />
+              <LoadMore label="Load older messages" query={query} />
+            </>
+          );
+        }}
+      </Loaded>
+    </>
   );
 }
 
-type Message = Schemas["Message"];
-
-const causes: Record<string, string> = {
-  ACTION: "answer to a request",
-  COMPOSITE_OBSERVATION: "notification",
-  OBSERVATION: "notification",
-  PASSIVE_REPORT: "passive reporting",
-  SEND: "send",
-};
-
-function kindOf(message: Message) {
-  switch (message.type) {
-    case "TELEMETRY_DATA":
-      if (message.source !== "LWM2M") return `${protocolName(message.source)} data`;
-      return `LwM2M ${causes[message.cause.type] ?? message.cause.type}`;
-    case "LIFECYCLE":
-      return "lifecycle";
-    case "ERROR":
-      return "error";
-    case "ACTION_RESULT":
-      return "result of a request";
-    case "SMS_RECEIVED":
-      return "SMS from the device";
-    case "SMS_REPORT":
-      return "SMS to the device";
-  }
+function HistoryFilters(props: { id: string; search: HistorySearch }) {
+  const { id: deviceId, search } = props;
+  const navigate = useNavigate();
+  const show = (change: { [K in keyof HistorySearch]?: HistorySearch[K] | undefined }) =>
+    void navigate({
+      to: "/devices/$deviceId/messages",
+      params: { deviceId },
+      search: given({ ...search, ...change }),
+    });
+  return (
+    <Filters
+      search={(typed) =>
+        show({
+          path: typed("path"),
+          from: utcInput(typed("from")),
+          to: utcInput(typed("to")),
+        })
+      }
+    >
+      <SearchField
+        label="Path"
+        name="path"
+        value={search.path}
+        placeholder="/3303/0/5700"
+        pattern="(/[0-9]{1,5}){1,4}"
+        title="Numbers with a slash before each, such as /3303/0/5700"
+      />
+      <Select
+        label="Kind"
+        any="Every kind"
+        options={messageTypes}
+        value={search.type}
+        choose={(type) => show({ type })}
+      />
+      <SearchField label="From" name="from" type="datetime-local" value={localInput(search.from)} />
+      <SearchField label="To" name="to" type="datetime-local" value={localInput(search.to)} />
+    </Filters>
+  );
 }
 
-function Content({ message }: { message: Message }) {
+function Numbers(props: { messages: readonly Message[]; path: string }) {
+  const points = pointsOf(props.messages, props.path);
+  if (points.length < 2) return null;
+  return (
+    <section className="card" aria-label="Chart">
+      <Chart label={props.path} points={points} />
+    </section>
+  );
+}
+
+function SaveButton(props: { id: string; search: HistorySearch }) {
+  const { id, search } = props;
+  const save = useMutation({
+    mutationFn: () => wholeHistory(id, search),
+    onSuccess: ({ messages }) => saveAs(`${id}.csv`, csvOf(rowsOf(messages))),
+  });
+  return (
+    <div className="row">
+      <button type="button" disabled={save.isPending} onClick={() => save.mutate()}>
+        {save.isPending ? "Loading all messages…" : "Download as CSV"}
+      </button>
+      <span role="status" className="muted small">
+        {save.data?.isCut === true &&
+          `The file has the latest ${save.data.messages.length} messages: narrow the time for others.`}
+      </span>
+      <Refused error={save.error} />
+    </div>
+  );
+}
+
+function Messages(props: { of: readonly Message[]; path: string | undefined }) {
+  return (
+    <DataTable
+      caption="Messages, newest first"
+      rows={props.of}
+      keyOf={(message) => message.id}
+      columns={[
+        { head: "Received", cell: (message) => <Time at={message.time} /> },
+        {
+          head: "Measured",
+          cell: (message) => ("measured" in message ? <Time at={measuredAt(message)} /> : "—"),
+        },
+        { head: "Kind", cell: kindOf },
+        { head: "Content", cell: (message) => <Content message={message} path={props.path} /> },
+      ]}
+    />
+  );
+}
+
+function Content({ message, path }: { message: Message; path: string | undefined }) {
   switch (message.type) {
     case "TELEMETRY_DATA":
-      if (message.source === "LWM2M") return <Values of={message.payload.value} />;
+      if (message.source === "LWM2M") return <Values of={message.payload.value} path={path} />;
       return <Data payload={message.payload} />;
     case "LIFECYCLE":
       return message.lifecycle.message;
@@ -94,29 +166,35 @@ function Content({ message }: { message: Message }) {
         </Link>
       );
     case "SMS_RECEIVED":
+      return <span className="sms-text">{message.sms.payload}</span>;
     case "SMS_REPORT":
-      return <pre>{JSON.stringify(message.sms, null, 2)}</pre>;
+      return message.sms.status.status.toLowerCase();
   }
 }
 
-function Values(props: { of: Schemas["ValuesByPath"] }) {
+/** Values; those at or below a path alone, if there is one. */
+function Values(props: { of: Schemas["ValuesByPath"]; path: string | undefined }) {
+  const { path } = props;
+  const isShown = (known: string) =>
+    path === undefined || known === path || known.startsWith(`${path}/`);
   return (
     <ul className="plain">
-      {Object.entries(props.of).map(([path, value]) => (
-        <li key={path}>
-          <code className="muted">{path}</code> {valueText(value)}
-        </li>
-      ))}
+      {Object.entries(props.of)
+        .filter(([known]) => isShown(known))
+        .map(([known, value]) => (
+          <li key={known}>
+            <code className="muted">{known}</code> {valueText(value)}
+          </li>
+        ))}
     </ul>
   );
 }
 
 function Data({ payload }: { payload: Schemas["DataMessage"]["payload"] }) {
-  const bytes = Uint8Array.from(atob(payload.value), (letter) => letter.charCodeAt(0));
   return (
     <>
       {payload.topic !== undefined && <span className="muted">{payload.topic}: </span>}
-      <code>{decodedText(bytes) ?? payload.value}</code>
+      <code>{dataText(payload)}</code>
     </>
   );
 }

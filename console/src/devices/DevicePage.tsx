@@ -6,23 +6,27 @@ import type { ReactNode } from "react";
 import type { Schemas } from "../api/client";
 import { StatusBadge, reasonOf, summaryOf } from "../requests/parts";
 import { cancelColumn } from "../requests/RequestsPage";
-import { useScope } from "../session/query";
+import { type Scope, hasScope, useScope, useSession } from "../session/query";
 import { Card, DataTable, Facts, Page } from "../ui/parts";
 import { Empty, Loaded, Scoped } from "../ui/states";
 import { Age, Time } from "../ui/Time";
 import { durationOf } from "../ui/time";
+import { tagText } from "../ui/typed";
 import { PresenceBadge } from "./DevicesPage";
 import { deviceQuery } from "./query";
 
 const tabs = [
-  ["/devices/$deviceId", "Overview"],
-  ["/devices/$deviceId/resources", "Resources"],
-  ["/devices/$deviceId/requests", "Requests"],
-  ["/devices/$deviceId/messages", "Messages"],
-  ["/devices/$deviceId/log", "Log"],
-] as const;
+  ["/devices/$deviceId", "Overview", "devices:read"],
+  ["/devices/$deviceId/resources", "Resources", "devices:read"],
+  ["/devices/$deviceId/requests", "Requests", "actions:read"],
+  ["/devices/$deviceId/messages", "Messages", "devices:read"],
+  ["/devices/$deviceId/sms", "SMS", "sms:read"],
+  ["/devices/$deviceId/log", "Log", "logs:read"],
+  ["/devices/$deviceId/settings", "Settings", "devices:write"],
+] as const satisfies readonly (readonly [string, string, Scope])[];
 
 export function DevicePage(props: { id: string }) {
+  const session = useSession();
   return (
     <Page
       title={props.id}
@@ -44,16 +48,18 @@ export function DevicePage(props: { id: string }) {
     >
       <Scoped scope="devices:read">
         <nav className="tabs" aria-label="Views of the device">
-          {tabs.map(([to, label]) => (
-            <Link
-              key={to}
-              to={to}
-              params={{ deviceId: props.id }}
-              activeOptions={{ exact: true, includeSearch: false }}
-            >
-              {label}
-            </Link>
-          ))}
+          {tabs
+            .filter(([, , scope]) => hasScope(session, scope))
+            .map(([to, label]) => (
+              <Link
+                key={to}
+                to={to}
+                params={{ deviceId: props.id }}
+                activeOptions={{ exact: true, includeSearch: false }}
+              >
+                {label}
+              </Link>
+            ))}
         </nav>
         <Outlet />
       </Scoped>
@@ -98,6 +104,8 @@ function Overview({ device }: { device: Schemas["InspectedDevice"] }) {
             ["IP address", device.ip],
             ["Endpoint", device.endpoint],
             ["Pre-shared key", device.psk.configured ? device.psk.identity : "none"],
+            ["Public key", device.publicKey === undefined ? undefined : "set"],
+            ["Security", device.security === "DTLS" ? "DTLS alone" : "with or without DTLS"],
             ["Tags", tagText(device.tags)],
             ["Created", <Time key="" at={device.created} />],
           ]}
@@ -196,10 +204,4 @@ function Observations({ device }: { device: Schemas["InspectedDevice"] }) {
       ]}
     />
   );
-}
-
-function tagText(tags: Record<string, string>): string {
-  return Object.entries(tags)
-    .map(([key, value]) => `${key}:${value}`)
-    .join(", ");
 }

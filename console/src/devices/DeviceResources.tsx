@@ -1,4 +1,5 @@
 // The objects of a device as a tree, and what can be done with each resource.
+import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
 import type { Schemas } from "../api/client";
@@ -107,7 +108,15 @@ function Resource(props: { resource: ResourceNode; device: Device }) {
             <span className="strong">{valueText(known.value)}</span>{" "}
             {units !== undefined && units !== "" && <span>{units} </span>}
             <span className="muted small">
-              <Age at={known.time} />
+              <Age at={known.time} />{" "}
+              <Link
+                to="/devices/$deviceId/messages"
+                params={{ deviceId: device.deviceId }}
+                search={{ path: known.path }}
+                aria-label={`History of ${known.path}`}
+              >
+                history
+              </Link>
             </span>
           </div>
         ))}
@@ -134,7 +143,7 @@ function Acts(props: { resource: ResourceNode; device: Device }) {
   };
   const perform = (act: Act) => {
     setWriting(false);
-    create.mutate(act, { onSuccess: setRequest });
+    create.mutate({ protocol: "LWM2M", body: act }, { onSuccess: setRequest });
   };
   const label = resource.info?.name ?? resource.path;
   return (

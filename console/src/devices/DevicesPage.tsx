@@ -1,15 +1,19 @@
 // The list of devices: a page of those that match, never the fleet.
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
 
 import type { Schemas } from "../api/client";
-import { protocolName, protocols } from "../requests/query";
+import { protocolName, protocols } from "../requests/words";
+import { useScope } from "../session/query";
 import { Filters, SearchField } from "../ui/Filters";
 import { Badge, type Column, DataTable, Page, Select } from "../ui/parts";
-import { type Search, given, text, word } from "../ui/search";
+import { type Search, given, text, whole, word } from "../ui/search";
 import { Empty, Loaded, Scoped, type Tone } from "../ui/states";
 import { Age } from "../ui/Time";
-import { type DeviceSearch, devicesQuery } from "./query";
+import { localInput, utcInput } from "../ui/typed";
+import { DeviceLink } from "./DeviceLink";
+import { type DeviceSearch, devicesQuery, versions } from "./query";
 
 const presences: Record<Schemas["Presence"]["state"], [Tone, string]> = {
   AWAKE: ["good", "Awake"],
@@ -29,6 +33,11 @@ export function readDeviceSearch(search: Search): DeviceSearch {
     registered: typeof registered === "boolean" ? registered : undefined,
     protocol: word(search, "protocol", protocols),
     tag: text(search, "tag"),
+    version: word({ version: String(search["version"]) }, "version", versions),
+    object: whole(search, "object"),
+    firmware: text(search, "firmware"),
+    lastSeenBefore: text(search, "lastSeenBefore"),
+    lastSeenAfter: text(search, "lastSeenAfter"),
     cursor: text(search, "cursor"),
   });
 }
@@ -48,9 +57,7 @@ const columns: Column<Schemas["ListedDevice"]>[] = [
     head: "Device",
     cell: ({ deviceId, name }) => (
       <>
-        <Link to="/devices/$deviceId" params={{ deviceId }}>
-          {deviceId}
-        </Link>
+        <DeviceLink id={deviceId} />
         {name !== undefined && <div className="muted small">{name}</div>}
       </>
     ),
@@ -85,12 +92,22 @@ function Tags(props: { of: Record<string, string> }) {
 
 export function DevicesPage(props: { search: DeviceSearch }) {
   return (
-    <Page title="Devices">
+    <Page title="Devices" actions={<Additions />}>
       <Scoped scope="devices:read">
         <DeviceFilters search={props.search} />
         <DeviceList search={props.search} />
       </Scoped>
     </Page>
+  );
+}
+
+function Additions() {
+  if (!useScope("devices:write")) return null;
+  return (
+    <>
+      <Link to="/new-device">New device</Link>
+      <Link to="/import">Import</Link>
+    </>
   );
 }
 
@@ -101,7 +118,18 @@ function DeviceFilters(props: { search: DeviceSearch }) {
     void navigate({ to: "/devices", search: given({ ...search, cursor: undefined, ...change }) });
   };
   return (
-    <Filters search={(typed) => show({ q: typed("q"), tag: typed("tag") })}>
+    <Filters
+      search={(typed) =>
+        show({
+          q: typed("q"),
+          tag: typed("tag"),
+          firmware: typed("firmware"),
+          object: whole({ object: typed("object") }, "object"),
+          lastSeenBefore: utcInput(typed("lastSeenBefore")),
+          lastSeenAfter: utcInput(typed("lastSeenAfter")),
+        })
+      }
+    >
       <SearchField
         label="Search"
         name="q"
@@ -131,13 +159,56 @@ function DeviceFilters(props: { search: DeviceSearch }) {
         value={search.protocol}
         choose={(protocol) => show({ protocol })}
       />
+      <details open={isNarrowedFurther(search)}>
+        <summary>More filters</summary>
+        <div className="filters">
+          <Select
+            label="LwM2M version"
+            any="Any"
+            options={versions}
+            value={search.version}
+            choose={(version) => show({ version })}
+          />
+          <SearchField
+            label="Has object"
+            name="object"
+            value={search.object === undefined ? undefined : `${search.object}`}
+            placeholder="3303"
+            inputMode="numeric"
+            pattern="[0-9]{1,5}"
+            title="The number of an object"
+          />
+          <SearchField label="Firmware" name="firmware" value={search.firmware} />
+          <SearchField
+            label="Not seen since"
+            name="lastSeenBefore"
+            type="datetime-local"
+            value={localInput(search.lastSeenBefore)}
+          />
+          <SearchField
+            label="Seen since"
+            name="lastSeenAfter"
+            type="datetime-local"
+            value={localInput(search.lastSeenAfter)}
+          />
+        </div>
+      </details>
     </Filters>
   );
+}
+
+function isNarrowedFurther(search: DeviceSearch): boolean {
+  const { version, object, firmware, lastSeenBefore, lastSeenAfter } = search;
+  return [version, object, firmware, lastSeenBefore, lastSeenAfter].some(Boolean);
 }
 
 function DeviceList(props: { search: DeviceSearch }) {
   const { search } = props;
   const { cursor, ...filters } = search;
+  // The selection stays while one goes from page to page.
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const mayAct = useScope("actions:write");
+  const shown = mayAct ? [selectColumn(selected, setSelected), ...columns] : columns;
   return (
     <Loaded what="devices" query={useQuery(devicesQuery(search))}>
       {({ items, total, totalIsExact, nextCursor }) =>
@@ -145,12 +216,22 @@ function DeviceList(props: { search: DeviceSearch }) {
           <NoDevices isFiltered={Object.keys(search).length > 0} />
         ) : (
           <>
-            <p className="muted small" role="status">
-              {totalIsExact ? total : `more than ${total}`} {total === 1 ? "device" : "devices"}
-            </p>
+            <div className="row">
+              <p className="muted small" role="status">
+                {totalIsExact ? total : `more than ${total}`} {total === 1 ? "device" : "devices"}
+              </p>
+              {mayAct && (
+                <Selection
+                  selected={selected}
+                  select={setSelected}
+                  page={items.map(({ deviceId }) => deviceId)}
+                  filters={filters}
+                />
+              )}
+            </div>
             <DataTable
               caption="Devices"
-              columns={columns}
+              columns={shown}
               rows={items}
               keyOf={(device) => device.deviceId}
             />
@@ -173,6 +254,74 @@ function DeviceList(props: { search: DeviceSearch }) {
   );
 }
 
+type Select = (selected: ReadonlySet<string>) => void;
+
+function selectColumn(
+  selected: ReadonlySet<string>,
+  select: Select,
+): Column<Schemas["ListedDevice"]> {
+  const toggle = (id: string) => {
+    const changed = new Set(selected);
+    if (!changed.delete(id)) changed.add(id);
+    select(changed);
+  };
+  return {
+    head: "Select",
+    cell: ({ deviceId }) => (
+      <input
+        type="checkbox"
+        aria-label={`Select ${deviceId}`}
+        checked={selected.has(deviceId)}
+        onChange={() => toggle(deviceId)}
+      />
+    ),
+  };
+}
+
+/** As many devices as one call takes; more are asked by a filter. */
+const selectedMax = 100;
+
+function Selection(props: {
+  selected: ReadonlySet<string>;
+  select: Select;
+  page: readonly string[];
+  filters: DeviceSearch;
+}) {
+  const { selected, select, page, filters } = props;
+  if (selected.size === 0) {
+    return (
+      <>
+        <button type="button" onClick={() => select(new Set(page))}>
+          Select this page
+        </button>
+        <Link to="/bulk" search={filters}>
+          Request to all that match
+        </Link>
+      </>
+    );
+  }
+  return (
+    <>
+      <span role="status">{selected.size} selected</span>
+      <button type="button" onClick={() => select(new Set([...selected, ...page]))}>
+        Select this page
+      </button>
+      <button type="button" onClick={() => select(new Set())}>
+        Clear
+      </button>
+      {selected.size > selectedMax ? (
+        <span className="fault">
+          At most {selectedMax} can be selected: narrow the list, and ask all that match.
+        </span>
+      ) : (
+        <Link to="/bulk" search={{ ids: [...selected].join(",") }}>
+          Request to the selected
+        </Link>
+      )}
+    </>
+  );
+}
+
 function NoDevices(props: { isFiltered: boolean }) {
   if (props.isFiltered) {
     return (
@@ -183,8 +332,9 @@ function NoDevices(props: { isFiltered: boolean }) {
   }
   return (
     <Empty title="There are no devices yet.">
-      Create one with <code>POST /management-api/v1/devices</code>, or import many: the{" "}
-      <a href="/docs">documentation</a> shows how.
+      <span className="row">
+        <Additions />
+      </span>
     </Empty>
   );
 }

@@ -9,6 +9,8 @@ import {
 
 import { type Schemas, api, bodyOf } from "../api/client";
 import { useScope } from "../session/query";
+import { given } from "../ui/search";
+import type { HistorySearch, Message } from "./history";
 import { type ObjectInfo, infoOfDefinition, loadRegistry } from "./objects";
 
 /** Which devices the list shows. */
@@ -17,7 +19,23 @@ export interface DeviceSearch {
   registered?: boolean;
   protocol?: "UDP" | "COAP" | "LWM2M";
   tag?: string;
+  version?: (typeof versions)[number][0];
+  object?: number;
+  firmware?: string;
+  lastSeenBefore?: string;
+  lastSeenAfter?: string;
   cursor?: string;
+}
+
+export const versions = [
+  ["1.0", "1.0"],
+  ["1.1", "1.1"],
+  ["1.2", "1.2"],
+] as const;
+
+/** The filter of jobs that matches what a list shows. */
+export function filterOf(search: DeviceSearch): Schemas["DeviceFilter"] {
+  return given({ ...search, cursor: undefined });
 }
 
 /** Devices on a page: few enough for a phone, and the fleet is never read as a whole. */
@@ -42,18 +60,41 @@ export const deviceQuery = (device: string) =>
     refetchInterval: 3_000,
   });
 
-export const messagesQuery = (device: string) =>
+const messages = "/management-api/v1/devices/{device}/messages";
+
+/** A page of messages, newest first; a chart takes more of them at a time. */
+function messagesOf(device: string, search: HistorySearch, pageSize: number, cursor?: string) {
+  const query = { ...search, pageSize, ...(cursor === undefined ? {} : { cursor }) };
+  return bodyOf(api.GET(messages, { params: { path: { device }, query } }));
+}
+
+export const historyQuery = (device: string, search: HistorySearch) =>
   infiniteQueryOptions({
-    queryKey: ["device", device, "messages"],
-    queryFn: ({ pageParam }) => {
-      const query = { pageSize, ...(pageParam === undefined ? {} : { cursor: pageParam }) };
-      const params = { path: { device }, query };
-      return bodyOf(api.GET("/management-api/v1/devices/{device}/messages", { params }));
-    },
+    queryKey: ["device", device, "messages", search],
+    queryFn: ({ pageParam }) =>
+      messagesOf(device, search, search.path === undefined ? 25 : 100, pageParam),
     initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page) => page.nextCursor,
+    getNextPageParam: ({ nextCursor }) => nextCursor,
     refetchInterval: 10_000,
   });
+
+/** As many messages as a file takes: a device of a message a minute has as many in a week. */
+const exportedMax = 10_000;
+
+/** All messages that match, and whether there are more than a file takes. */
+export async function wholeHistory(
+  device: string,
+  search: HistorySearch,
+): Promise<{ messages: Message[]; isCut: boolean }> {
+  const all: Message[] = [];
+  let cursor: string | undefined;
+  do {
+    const { items, nextCursor } = await messagesOf(device, search, 100, cursor);
+    all.push(...items);
+    cursor = nextCursor;
+  } while (cursor !== undefined && all.length < exportedMax);
+  return { messages: all, isCut: cursor !== undefined };
+}
 
 const registryQuery = queryOptions({
   queryKey: ["registry"],
@@ -61,7 +102,7 @@ const registryQuery = queryOptions({
   staleTime: Infinity,
 });
 
-const definitionsQuery = queryOptions({
+export const definitionsQuery = queryOptions({
   queryKey: ["definitions"],
   queryFn: () => bodyOf(api.GET("/management-api/v1/lwm2m/objects")),
   staleTime: 300_000,

@@ -1,14 +1,18 @@
 // One destination: how it is, what waits for it, and what it did not take.
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { useNavigate } from "@tanstack/react-router";
 
+import { deviceColumn } from "../devices/DeviceLink";
 import { useScope } from "../session/query";
+import { Form, Refused } from "../ui/forms";
+import { LoadMore } from "../ui/LoadMore";
 import { Card, ConfirmButton, DataTable, Facts, Page } from "../ui/parts";
 import { Empty, Loaded, Notice, Scoped } from "../ui/states";
 import { Age, Time } from "../ui/Time";
 import { StateBadge } from "./IntegrationsPage";
 import { type Destination, type KindName, isKind, kinds } from "./kinds";
-import { destinationQuery, lettersQuery, useAct } from "./query";
+import { ForwarderFields } from "./NewIntegrationPage";
+import { destinationQuery, lettersQuery, useAct, useCreate, useRemove } from "./query";
 
 export function IntegrationPage(props: { kind: string; id: string }) {
   if (!isKind(props.kind)) {
@@ -75,7 +79,7 @@ function State({ destination }: { destination: Destination }) {
               Send a test event
             </button>
           )}
-          {destination.state === "FAILED" && (
+          {kinds[kind].restart !== undefined && destination.state === "FAILED" && (
             <button
               type="button"
               className="primary"
@@ -88,7 +92,50 @@ function State({ destination }: { destination: Destination }) {
         </div>
       )}
       <ActResult act={act} />
+      {mayWrite && kind === "sms" && <Change target={destination.target} />}
+      {mayWrite && <RemoveButton destination={destination} />}
     </Card>
+  );
+}
+
+/** The forwarder has one property. */
+function Change(props: { target: string }) {
+  const change = useCreate("sms");
+  return (
+    <details>
+      <summary>Change the URL</summary>
+      <Form
+        label="URL of the forwarder"
+        submit="Save"
+        done={change.isSuccess && "Saved."}
+        isPending={change.isPending}
+        error={change.error}
+        act={(typed) => change.mutate(typed)}
+      >
+        <ForwarderFields url={props.target} />
+      </Form>
+    </details>
+  );
+}
+
+function RemoveButton({ destination }: { destination: Destination }) {
+  const { kind, id, name } = destination;
+  const remove = useRemove(kind);
+  const navigate = useNavigate();
+  const what = kind === "plugins" ? "Uninstall" : "Remove";
+  return (
+    <>
+      <ConfirmButton
+        label={what}
+        title={`${what} ${name}?`}
+        confirm={what}
+        disabled={remove.isPending}
+        act={() => remove.mutate(id, { onSuccess: () => void navigate({ to: "/integrations" }) })}
+      >
+        <p>Deliveries end; what waits for it and its dead letters are deleted.</p>
+      </ConfirmButton>
+      <Refused error={remove.error} />
+    </>
   );
 }
 
@@ -147,17 +194,7 @@ function Letters({ destination }: { destination: Destination }) {
               keyOf={(letter) => letter.id}
               columns={[
                 { head: "Event", cell: ({ type }) => wordsOf(type) },
-                {
-                  head: "Device",
-                  cell: ({ deviceId }) =>
-                    deviceId === undefined ? (
-                      "—"
-                    ) : (
-                      <Link to="/devices/$deviceId" params={{ deviceId }}>
-                        {deviceId}
-                      </Link>
-                    ),
-                },
+                deviceColumn,
                 { head: "Reason", cell: ({ reason }) => reason },
                 { head: "Tries", cell: ({ tries }) => tries },
                 { head: "Given up", cell: ({ time }) => <Age at={time} /> },
@@ -166,17 +203,7 @@ function Letters({ destination }: { destination: Destination }) {
           );
         }}
       </Loaded>
-      {query.hasNextPage && (
-        <div className="pager">
-          <button
-            type="button"
-            disabled={query.isFetchingNextPage}
-            onClick={() => void query.fetchNextPage()}
-          >
-            Load more
-          </button>
-        </div>
-      )}
+      <LoadMore label="Load more" query={query} />
     </Card>
   );
 }

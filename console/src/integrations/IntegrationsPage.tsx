@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
-import { useScope } from "../session/query";
+import { hasScope, useScope, useSession } from "../session/query";
 import { Badge, Card, DataTable, Page } from "../ui/parts";
 import { Empty, Loaded, Scoped, type Tone } from "../ui/states";
 import { Age } from "../ui/Time";
@@ -26,26 +26,34 @@ export function StateBadge({ destination }: { destination: Destination }) {
 }
 
 export function IntegrationsPage() {
-  const mayRead = useScope("integrations:read");
-  const mayReadPlugins = useScope("plugins:read");
-  if (!mayRead && !mayReadPlugins) {
-    return (
-      <Page title="Integrations">
-        <Scoped scope="integrations:read">{null}</Scoped>
-      </Page>
-    );
-  }
-  const shown = Object.keys(kinds) as KindName[];
+  const session = useSession();
+  const shown = (Object.keys(kinds) as KindName[]).filter((kind) =>
+    hasScope(session, kinds[kind].read),
+  );
   return (
     <Page title="Integrations">
-      {shown
-        .filter((kind) => (kind === "plugins" ? mayReadPlugins : mayRead))
-        .map((kind) => (
-          <Card key={kind} title={kinds[kind].title}>
-            <Destinations kind={kind} />
-          </Card>
-        ))}
+      {shown.length === 0 && <Scoped scope="integrations:read">{null}</Scoped>}
+      {shown.map((kind) => (
+        <Card
+          key={kind}
+          title={kinds[kind].title}
+          // A customer has one forwarder.
+          actions={kind !== "sms" && <NewLink kind={kind} />}
+        >
+          <Destinations kind={kind} />
+        </Card>
+      ))}
     </Page>
+  );
+}
+
+/** Leads those who may create a destination to its form. */
+function NewLink({ kind }: { kind: KindName }) {
+  if (!useScope(kinds[kind].write)) return null;
+  return (
+    <Link to="/integrations/$kind/new" params={{ kind }} aria-label={`New: ${kinds[kind].title}`}>
+      New
+    </Link>
   );
 }
 
@@ -54,9 +62,7 @@ export function Destinations({ kind }: { kind: KindName }) {
     <Loaded what={kinds[kind].title} query={useQuery(destinationsQuery(kind))}>
       {({ items, pageAmount }) =>
         items.length === 0 ? (
-          <Empty title="None yet.">
-            The <a href="/docs">documentation</a> shows how to create one over the API.
-          </Empty>
+          <Empty title="None yet.">{kind === "sms" && <NewLink kind={kind} />}</Empty>
         ) : (
           <>
             <DataTable

@@ -1,8 +1,9 @@
 // The kinds of destinations, each with its routes of the API and one shape for all.
-import { type Schemas, api, bodyOf } from "../api/client";
+import { CallFailure, type Schemas, api, bodyOf } from "../api/client";
 import type { Scope } from "../session/query";
+import type { Typed } from "../ui/typed";
 
-export type KindName = "webhooks" | "mqtt" | "plugins";
+export type KindName = "webhooks" | "mqtt" | "plugins" | "sms";
 
 export type State = "NEW" | "ACTIVE" | "FAILED";
 
@@ -32,7 +33,11 @@ export interface Kind {
   show: (id: string) => Promise<Destination>;
   /** Sends a test event, where the kind has one. */
   test?: (id: string) => Promise<Schemas["TestedWebhook"]>;
-  restart: (id: string) => Promise<unknown>;
+  /** Resumes deliveries, where the kind can fail as a whole. */
+  restart?: (id: string) => Promise<unknown>;
+  /** Creates one from what was typed; its id is the result. */
+  create: (typed: Typed) => Promise<string>;
+  remove: (id: string) => Promise<unknown>;
   letters: (
     id: string,
     cursor?: string,
@@ -42,6 +47,7 @@ export interface Kind {
 }
 
 const clouds = "/management-api/v1/integrate/clouds";
+const forwarder = "/management-api/v1/sms/forwarder";
 const everyone = { params: { query: { pageSize: 100 } } };
 
 const letterQuery = (cursor?: string) => ({
@@ -63,6 +69,17 @@ export const kinds: Record<KindName, Kind> = {
       ofWebhook(await bodyOf(api.GET(`${clouds}/webhooks/{webhook}`, webhook(id)))),
     test: (id) => bodyOf(api.POST(`${clouds}/webhooks/{webhook}/test`, webhook(id))),
     restart: (id) => bodyOf(api.POST(`${clouds}/webhooks/{webhook}/restart`, webhook(id))),
+    create: async (typed) => {
+      const secret = typed("secret");
+      const body = {
+        ...named(typed),
+        eventTypes: eventTypesOf(typed),
+        jsonPayloadEnabled: typed("json") !== undefined,
+        ...(secret === undefined ? {} : { secret }),
+      };
+      return (await bodyOf(api.POST(`${clouds}/webhooks`, { body }))).id;
+    },
+    remove: (id) => bodyOf(api.DELETE(`${clouds}/webhooks/{webhook}`, webhook(id))),
     letters: (id, cursor) =>
       bodyOf(
         api.GET(`${clouds}/webhooks/{webhook}/deadletters`, {
@@ -81,6 +98,21 @@ export const kinds: Record<KindName, Kind> = {
     show: async (id) => ofBroker(await bodyOf(api.GET(`${clouds}/mqtt/{broker}`, broker(id)))),
     test: (id) => bodyOf(api.POST(`${clouds}/mqtt/{broker}/test`, broker(id))),
     restart: (id) => bodyOf(api.POST(`${clouds}/mqtt/{broker}/restart`, broker(id))),
+    create: async (typed) => {
+      const [username, password] = [typed("username"), typed("password")];
+      const body = {
+        ...named(typed),
+        topicPrefix: typed("topicPrefix") ?? "",
+        version: Number(typed("version") ?? 5),
+        commands: typed("commands") !== undefined,
+        eventTypes: eventTypesOf(typed),
+        jsonPayloadEnabled: typed("json") !== undefined,
+        ...(username === undefined ? {} : { username }),
+        ...(password === undefined ? {} : { password }),
+      };
+      return (await bodyOf(api.POST(`${clouds}/mqtt`, { body }))).id;
+    },
+    remove: (id) => bodyOf(api.DELETE(`${clouds}/mqtt/{broker}`, broker(id))),
     letters: (id, cursor) =>
       bodyOf(
         api.GET(`${clouds}/mqtt/{broker}/deadletters`, {
@@ -100,6 +132,17 @@ export const kinds: Record<KindName, Kind> = {
       ofPlugin(await bodyOf(api.GET("/management-api/v1/partners/plugins/{plugin}", plugin(id)))),
     restart: (id) =>
       bodyOf(api.POST("/management-api/v1/partners/plugins/{plugin}/restart", plugin(id))),
+    create: async (typed) => {
+      const body = {
+        serverDomain: typed("serverDomain") ?? "",
+        webhookKey: typed("webhookKey") ?? "",
+      };
+      const partner = typed("partner") === "dashboard" ? "dashboard" : "gateway";
+      const params = { path: { partner } } as const;
+      const path = "/management-api/v1/partners/{partner}/plugins";
+      return (await bodyOf(api.POST(path, { params, body }))).id;
+    },
+    remove: (id) => bodyOf(api.DELETE("/management-api/v1/partners/plugins/{plugin}", plugin(id))),
     letters: (id, cursor) =>
       bodyOf(
         api.GET("/management-api/v1/partners/plugins/{plugin}/deadletters", {
@@ -113,7 +156,52 @@ export const kinds: Record<KindName, Kind> = {
     discardAll: (id) =>
       bodyOf(api.DELETE("/management-api/v1/partners/plugins/{plugin}/deadletters", plugin(id))),
   },
+  sms: {
+    title: "SMS forwarder",
+    read: "sms:read",
+    write: "sms:write",
+    list: async () => {
+      const one = await bodyOf(api.GET(forwarder)).catch((error: unknown) => {
+        if (error instanceof CallFailure && error.status === 404) return undefined;
+        throw error;
+      });
+      return { items: one === undefined ? [] : [ofForwarder(one)], pageAmount: 1 };
+    },
+    show: async () => ofForwarder(await bodyOf(api.GET(forwarder))),
+    test: () => bodyOf(api.POST(`${forwarder}/test`)),
+    create: async (typed) => {
+      await bodyOf(api.PUT(forwarder, { body: { url: typed("url") ?? "" } }));
+      return forwarderId;
+    },
+    remove: () => bodyOf(api.DELETE(forwarder)),
+    letters: (_, cursor) =>
+      bodyOf(api.GET(`${forwarder}/deadletters`, { params: { query: letterQuery(cursor) } })),
+    replay: () => bodyOf(api.POST(`${forwarder}/deadletters/replay`)),
+    discardAll: () => bodyOf(api.DELETE(`${forwarder}/deadletters`)),
+  },
 };
+
+/** The id of the forwarder: a customer has one, or none. */
+export const forwarderId = "forwarder";
+
+/** What was typed of a name and a URL. */
+function named(typed: Typed): { name: string; url: string } {
+  return { name: typed("name") ?? "", url: typed("url") ?? "" };
+}
+
+/** The types of events that can be chosen. */
+export const eventTypes = [
+  ["TELEMETRY_DATA", "Data"],
+  ["LIFECYCLE", "Lifecycle"],
+  ["ERROR", "Errors"],
+  ["ACTION_RESULT", "Results of requests"],
+] as const satisfies readonly (readonly [Schemas["WantedEventType"]["type"], string])[];
+
+function eventTypesOf(typed: Typed): Schemas["WantedEventType"][] {
+  return eventTypes
+    .filter(([type]) => typed(type) !== undefined)
+    .map(([type]): Schemas["WantedEventType"] => ({ type }));
+}
 
 /** The kind of an address, if there is such a kind. */
 export function isKind(name: string): name is KindName {
@@ -138,6 +226,15 @@ function ofPlugin(plugin: Followed<Schemas["Plugin"]>): Destination {
     kind: "plugins",
     name: plugin.partner,
     target: plugin.serverDomain,
+  };
+}
+
+function ofForwarder(it: Followed<Schemas["SmsForwarder"]>): Destination {
+  return {
+    ...shared({ ...it, id: forwarderId }),
+    kind: "sms",
+    name: "SMS forwarder",
+    target: it.url,
   };
 }
 

@@ -45,3 +45,22 @@ export function useAct(kind: KindName, id: string) {
     onSettled: () => queries.invalidateQueries({ queryKey: ["destinations", kind] }),
   });
 }
+
+/** Creates a destination; its id is the result. */
+export function useCreate(kind: KindName) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: kinds[kind].create,
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["destinations", kind] }),
+  });
+}
+
+/** Removes a destination. */
+export function useRemove(kind: KindName) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: kinds[kind].remove,
+    onSuccess: () =>
+      void queries.invalidateQueries({ queryKey: ["destinations", kind], exact: true }),
+  });
+}

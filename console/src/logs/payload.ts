@@ -25,3 +25,8 @@ export function decodedText(bytes: Uint8Array): string | undefined {
     return undefined;
   }
 }
+
+/** The bytes of a base64 text. */
+export function bytesOf(base64: string): Uint8Array {
+  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+}

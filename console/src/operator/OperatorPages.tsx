@@ -1,11 +1,13 @@
 // The views of the operator.
 import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
 
+import { Field, Form } from "../ui/forms";
 import { Pager } from "../ui/Pager";
-import { DataTable, Page } from "../ui/parts";
+import { Card, DataTable, Page } from "../ui/parts";
 import { Empty, ForOperator, Loaded } from "../ui/states";
 import { Age, Time } from "../ui/Time";
-import { customersQuery, strangersQuery } from "./query";
+import { customersQuery, strangersQuery, useCreateCustomer } from "./query";
 
 export function CustomersPage(props: { page: number }) {
   return (
@@ -19,30 +21,75 @@ export function CustomersPage(props: { page: number }) {
 
 function Customers(props: { page: number }) {
   return (
-    <Loaded what="customers" query={useQuery(customersQuery(props.page))}>
-      {({ items, page, pageAmount }) =>
-        items.length === 0 ? (
-          <Empty title="There are no customers yet.">
-            Create one with <code>POST /operator-api/v1/customers</code>.
-          </Empty>
-        ) : (
-          <>
-            <DataTable
-              caption="Customers"
-              rows={items}
-              keyOf={(customer) => customer.id}
-              columns={[
-                { head: "Id", cell: ({ id }) => id },
-                { head: "Name", cell: ({ name }) => name },
-                { head: "Number", cell: ({ number }) => number },
-                { head: "Created", cell: ({ created }) => <Time at={created} /> },
-              ]}
-            />
-            <Pager page={page} pages={pageAmount} />
-          </>
-        )
-      }
-    </Loaded>
+    <>
+      <Loaded what="customers" query={useQuery(customersQuery(props.page))}>
+        {({ items, page, pageAmount }) =>
+          items.length === 0 ? (
+            <Empty title="There are no customers yet." />
+          ) : (
+            <>
+              <DataTable
+                caption="Customers"
+                rows={items}
+                keyOf={(customer) => customer.id}
+                columns={[
+                  {
+                    head: "Id",
+                    cell: ({ id }) => (
+                      <Link to="/customers/$customerId" params={{ customerId: id }}>
+                        {id}
+                      </Link>
+                    ),
+                  },
+                  { head: "Name", cell: ({ name }) => name },
+                  { head: "Number", cell: ({ number }) => number },
+                  { head: "Created", cell: ({ created }) => <Time at={created} /> },
+                ]}
+              />
+              <Pager page={page} pages={pageAmount} />
+            </>
+          )
+        }
+      </Loaded>
+      <NewCustomer />
+    </>
+  );
+}
+
+function NewCustomer() {
+  const create = useCreateCustomer();
+  const navigate = useNavigate();
+  return (
+    <Card title="New customer">
+      <Form
+        label="New customer"
+        submit="Create the customer"
+        isPending={create.isPending}
+        error={create.error}
+        act={(typed) => {
+          const id = typed("id");
+          create.mutate(
+            { name: typed("name") ?? "", ...(id === undefined ? {} : { id }) },
+            {
+              onSuccess: ({ id: customerId }) =>
+                void navigate({ to: "/customers/$customerId", params: { customerId } }),
+            },
+          );
+        }}
+      >
+        <div className="fields">
+          <Field label="Name" name="name" required maxLength={128} />
+          <Field
+            label="Id"
+            name="id"
+            maxLength={64}
+            pattern="[A-Za-z0-9._\-]+"
+            title="Letters, digits, dots, underscores and dashes"
+            hint="chosen by the service if it is left empty"
+          />
+        </div>
+      </Form>
+    </Card>
   );
 }
 

@@ -4,7 +4,7 @@ import { Link } from "@tanstack/react-router";
 
 import { Destinations } from "../integrations/IntegrationsPage";
 import { Statistics } from "../logs/LogPage";
-import { statuses } from "../requests/query";
+import { statuses } from "../requests/words";
 import { useScope } from "../session/query";
 import { Card, Facts, Page } from "../ui/parts";
 import { Empty } from "../ui/states";

@@ -2,7 +2,7 @@
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, bodyOf } from "../api/client";
-import type { Status } from "../requests/query";
+import type { Status } from "../requests/words";
 
 /** The shortest page: only its count is of interest. */
 const pageSize = 1;

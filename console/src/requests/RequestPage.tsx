@@ -1,14 +1,16 @@
 // One request: what was asked, what became of it, and everything that happened on the way.
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 
 import type { Schemas } from "../api/client";
+import { DeviceLink } from "../devices/DeviceLink";
 import { Card, Facts, Page } from "../ui/parts";
 import { Empty, Loaded, Scoped } from "../ui/states";
 import { Time } from "../ui/Time";
 import { durationOf } from "../ui/time";
 import { CancelButton, StatusBadge, reasonOf, summaryOf } from "./parts";
-import { protocolName, requestQuery } from "./query";
+import { requestQuery } from "./query";
+import { protocolName } from "./words";
+import { Repeat } from "./Repeat";
 
 export function RequestPage(props: { id: string }) {
   return (
@@ -32,12 +34,7 @@ function Request(props: { request: Schemas["FollowedActionRequest"] }) {
           of={[
             ["Status", <StatusBadge key="" status={request.status} />],
             ["Why it failed", resultData?.errorMessage],
-            [
-              "Device",
-              <Link key="" to="/devices/$deviceId" params={{ deviceId: request.deviceId }}>
-                {request.deviceId}
-              </Link>,
-            ],
+            ["Device", <DeviceLink key="" id={request.deviceId} />],
             ["Protocol", protocolName(request.protocol)],
             ["Sent", request.mode === "SEND_NOW" ? "at once" : "when the device is active"],
             [
@@ -64,6 +61,7 @@ function Request(props: { request: Schemas["FollowedActionRequest"] }) {
           </>
         )}
       </Card>
+      <Repeat request={request} />
       <Card title="Timeline">
         <Timeline of={request.timeline} />
       </Card>

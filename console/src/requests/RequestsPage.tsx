@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 
 import type { Schemas } from "../api/client";
+import { deviceColumn } from "../devices/DeviceLink";
 import { useScope } from "../session/query";
 import { Filters, SearchField } from "../ui/Filters";
 import { Pager } from "../ui/Pager";
@@ -11,10 +12,13 @@ import { type Search, given, page, text, word } from "../ui/search";
 import { Empty, Loaded, Scoped } from "../ui/states";
 import { Age } from "../ui/Time";
 import { CancelButton, StatusBadge, summaryOf } from "./parts";
-import { type RequestSearch, protocols, requestsQuery, statuses } from "./query";
+import { type RequestSearch, requestsQuery } from "./query";
+import { lists, orders, protocols, statuses } from "./words";
 
 export function readRequestSearch(search: Search): RequestSearch {
   return given({
+    list: word(search, "list", lists),
+    sort: word(search, "sort", orders),
     status: word(search, "status", statuses),
     protocol: word(search, "protocol", protocols),
     deviceId: text(search, "deviceId"),
@@ -49,18 +53,9 @@ export const cancelColumn: Column<Schemas["ActionRequest"]> = {
   cell: (request) => <CancelButton request={request} />,
 };
 
-const deviceColumn: Column<Schemas["ActionRequest"]> = {
-  head: "Device",
-  cell: (request) => (
-    <Link to="/devices/$deviceId" params={{ deviceId: request.deviceId }}>
-      {request.deviceId}
-    </Link>
-  ),
-};
-
 export function RequestsPage(props: { search: RequestSearch }) {
   return (
-    <Page title="Requests">
+    <Page title="Requests" actions={<Link to="/jobs">Jobs</Link>}>
       <Scoped scope="actions:read">
         <RequestFilters search={props.search} />
         <RequestList search={props.search} columns={[deviceColumn, ...requestColumns]} />
@@ -92,6 +87,20 @@ function RequestFilters(props: { search: RequestSearch }) {
         value={props.search.protocol}
         choose={(protocol) => show({ protocol })}
       />
+      <Select
+        label="List"
+        any="All"
+        options={lists}
+        value={props.search.list}
+        choose={(list) => show({ list })}
+      />
+      <Select
+        label="Order"
+        any="Newest first"
+        options={orders}
+        value={props.search.sort}
+        choose={(sort) => show({ sort })}
+      />
     </Filters>
   );
 }
@@ -112,7 +121,7 @@ export function RequestList(props: {
         ) : (
           <>
             <DataTable
-              caption="Requests, newest first"
+              caption="Requests"
               columns={columns}
               rows={items}
               keyOf={(request) => request.id}

@@ -6,7 +6,9 @@ import type { Schemas } from "../api/client";
 import { useScope } from "../session/query";
 import { Badge, ConfirmButton } from "../ui/parts";
 import { Loaded, Notice, type Tone } from "../ui/states";
-import { type Status, requestQuery, statuses, useCancelRequest } from "./query";
+import type { NewRequest } from "./newRequest";
+import { requestQuery, useCancelRequest } from "./query";
+import { type Status, statuses } from "./words";
 
 const tones: Record<Status, Tone> = {
   SCHEDULED: "calm",
@@ -22,11 +24,14 @@ export function StatusBadge(props: { status: Status }) {
 }
 
 /** What a request asks its device for, in a few words. */
-export function summaryOf(data: Schemas["ActionRequest"]["requestData"]): string {
+export function summaryOf(
+  data: Schemas["ActionRequest"]["requestData"] | NewRequest["body"],
+): string {
   if ("action" in data) {
     const paths = "resourceAddresses" in data ? data.resourceAddresses.join(" ") : undefined;
+    const path = "resourceAddress" in data ? data.resourceAddress : paths;
     const value = "data" in data && typeof data.data === "string" ? ` = ${data.data}` : "";
-    return `${data.action} ${data.resourceAddress ?? paths ?? ""}${value}`;
+    return `${data.action} ${path ?? ""}${value}`;
   }
   if ("requestType" in data) return `${data.requestType} ${data.path}`;
   return `datagram to port ${String(data.port)}`;

@@ -1,54 +1,34 @@
 // Action requests: the list, one of them, and those that create and cancel them.
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 
-import { type Schemas, api, bodyOf } from "../api/client";
-
-export type Status = Schemas["ActionRequest"]["status"];
-
-export const statuses = [
-  ["SCHEDULED", "Scheduled"],
-  ["IN_PROGRESS", "In progress"],
-  ["SUCCEEDED", "Succeeded"],
-  ["FAILED", "Failed"],
-  ["CANCELLED", "Cancelled"],
-] as const satisfies readonly (readonly [Status, string])[];
-
-export const protocols = [
-  ["LWM2M", "LwM2M"],
-  ["COAP", "CoAP"],
-  ["UDP", "UDP"],
-] as const;
-
-/** A protocol as people write it. */
-export function protocolName(protocol: "UDP" | "COAP" | "LWM2M"): string {
-  return protocols.find(([word]) => word === protocol)?.[1] ?? protocol;
-}
+import { api, bodyOf } from "../api/client";
+import type { NewRequest } from "./newRequest";
+import { type Status, isFinal, type lists, type orders } from "./words";
 
 /** Which requests a list shows. */
 export interface RequestSearch {
+  list?: (typeof lists)[number][0];
+  sort?: (typeof orders)[number][0];
   status?: Status;
   protocol?: "UDP" | "COAP" | "LWM2M";
   deviceId?: string;
   page?: number;
 }
 
-export const requestsQuery = (search: RequestSearch) =>
+const listed = "/management-api/v1/integrate/devices/actions/requests";
+
+export const requestsQuery = ({ list, ...search }: RequestSearch) =>
   queryOptions({
-    queryKey: ["requests", search],
-    queryFn: () =>
-      bodyOf(
-        api.GET("/management-api/v1/integrate/devices/actions/requests", {
-          params: { query: { ...search, pageSize: 20 } },
-        }),
-      ),
+    queryKey: ["requests", list, search],
+    queryFn: () => {
+      const options = { params: { query: { ...search, pageSize: 20 } } };
+      if (list === "active") return bodyOf(api.GET(`${listed}/active`, options));
+      if (list === "archived") return bodyOf(api.GET(`${listed}/archived`, options));
+      return bodyOf(api.GET(listed, options));
+    },
     placeholderData: keepPreviousData,
     refetchInterval: 5_000,
   });
-
-/** Whether a status never changes. */
-export function isFinal(status: Status): boolean {
-  return status !== "SCHEDULED" && status !== "IN_PROGRESS";
-}
 
 export const requestQuery = (request: string) =>
   queryOptions({
@@ -64,17 +44,30 @@ export const requestQuery = (request: string) =>
       data !== undefined && isFinal(data.status) ? false : 1_000,
   });
 
-/** Creates a request over LwM2M; its id is the result. */
+/** Creates a request; its id is the result. */
 export function useCreateRequest(device: string) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: async (body: Schemas["Lwm2mAction"]) => {
-      const params = { path: { device } };
-      const path = "/management-api/v1/integrate/devices/{device}/actions/LWM2M";
-      return (await bodyOf(api.POST(path, { params, body }))).id;
-    },
-    onSettled: () => queries.invalidateQueries({ queryKey: ["device", device] }),
+    mutationFn: async (request: NewRequest) => (await bodyOf(created(device, request))).id,
+    onSettled: () =>
+      Promise.all([
+        queries.invalidateQueries({ queryKey: ["device", device] }),
+        queries.invalidateQueries({ queryKey: ["requests"] }),
+      ]),
   });
+}
+
+function created(device: string, { protocol, body }: NewRequest) {
+  const params = { path: { device } };
+  const actions = "/management-api/v1/integrate/devices/{device}/actions";
+  switch (protocol) {
+    case "LWM2M":
+      return api.POST(`${actions}/LWM2M`, { params, body });
+    case "COAP":
+      return api.POST(`${actions}/COAP`, { params, body });
+    case "UDP":
+      return api.POST(`${actions}/UDP`, { params, body });
+  }
 }
 
 /** Cancels a request that was not sent yet. */

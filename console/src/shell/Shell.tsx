@@ -18,12 +18,15 @@ const views = [
   ["/devices", "Devices", ["devices:read"]],
   ["/requests", "Requests", ["actions:read"]],
   ["/log", "Log", ["logs:read"]],
-  ["/integrations", "Integrations", ["integrations:read", "plugins:read"]],
+  ["/integrations", "Integrations", ["integrations:read", "plugins:read", "sms:read"]],
+  ["/settings", "Settings", ["settings:read"]],
 ] as const satisfies readonly (readonly [string, string, readonly Scope[]])[];
 
 const operatorViews = [
   ["/customers", "Customers"],
+  ["/network", "Network"],
   ["/unknown-senders", "Unknown senders"],
+  ["/health", "Health"],
 ] as const;
 
 export function Shell() {

@@ -1,0 +1,37 @@
+// SMS: those of a SIM in both directions, and those that send and cancel one.
+import { infiniteQueryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+
+import { type Schemas, api, bodyOf } from "../api/client";
+
+const path = "/management-api/v1/sims/{iccid}/sms";
+const pageSize = 25;
+
+export const smsQuery = (iccid: string) =>
+  infiniteQueryOptions({
+    queryKey: ["sms", iccid],
+    queryFn: ({ pageParam: page }) =>
+      bodyOf(api.GET(path, { params: { path: { iccid }, query: { page, pageSize } } })),
+    initialPageParam: 1,
+    getNextPageParam: ({ page, pageAmount }) => (page < pageAmount ? page + 1 : undefined),
+    refetchInterval: 3_000,
+  });
+
+/** Sends an SMS. */
+export function useSendSms(iccid: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (body: Schemas["NewSms"]) =>
+      bodyOf(api.POST(path, { params: { path: { iccid } }, body })),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["sms", iccid] }),
+  });
+}
+
+/** Cancels an SMS that was not delivered yet. */
+export function useCancelSms(iccid: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (sms: number) =>
+      bodyOf(api.DELETE(`${path}/{sms}`, { params: { path: { iccid, sms } } })),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["sms", iccid] }),
+  });
+}
