@@ -1,9 +1,11 @@
 // One entry of the administration log, with the payload it is about.
 import { useQuery } from "@tanstack/react-query";
+import { Fragment } from "react";
 
 import { Card, Facts, Page } from "../ui/parts";
 import { Loaded, Scoped } from "../ui/states";
 import { Time } from "../ui/Time";
+import { decodedAs } from "./decoding";
 import { CategoryBadge } from "./LogPage";
 import { decodedText, hexRows } from "./payload";
 import { entryQuery, payloadQuery } from "./query";
@@ -55,6 +57,12 @@ function Payload(props: { entry: string }) {
               ) : (
                 <pre tabIndex={0}>{text}</pre>
               )}
+              {decodedAs(bytes).map((reading) => (
+                <Fragment key={reading.format}>
+                  <h3>Read as {reading.format}</h3>
+                  <pre tabIndex={0}>{reading.text}</pre>
+                </Fragment>
+              ))}
             </>
           );
         }}

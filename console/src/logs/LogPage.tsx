@@ -8,6 +8,8 @@ import { Badge, Card, DataTable, Page, Select } from "../ui/parts";
 import { type Search, given, page, text, word } from "../ui/search";
 import { Empty, Loaded, Scoped } from "../ui/states";
 import { Age } from "../ui/Time";
+import { localInput, utcInput } from "../ui/typed";
+import { lastDays } from "./days";
 import { type LogSearch, categories, logQuery, statisticsQuery, types } from "./query";
 
 export function readLogSearch(search: Search): LogSearch {
@@ -15,6 +17,10 @@ export function readLogSearch(search: Search): LogSearch {
     category: word(search, "category", categories),
     type: word(search, "type", types),
     deviceId: text(search, "deviceId"),
+    iccid: text(search, "iccid"),
+    kind: text(search, "kind"),
+    startDateTime: text(search, "startDateTime"),
+    endDateTime: text(search, "endDateTime"),
     page: page(search),
   });
 }
@@ -41,7 +47,17 @@ function LogFilters(props: { search: LogSearch }) {
     void navigate({ to: "/log", search: given({ ...props.search, page: undefined, ...change }) });
   };
   return (
-    <Filters search={(typed) => show({ deviceId: typed("device") })}>
+    <Filters
+      search={(typed) =>
+        show({
+          deviceId: typed("device"),
+          iccid: typed("iccid"),
+          kind: typed("kind"),
+          startDateTime: utcInput(typed("start")),
+          endDateTime: utcInput(typed("end")),
+        })
+      }
+    >
       <SearchField label="Device id" name="device" value={props.search.deviceId} />
       <Select
         label="Category"
@@ -57,6 +73,27 @@ function LogFilters(props: { search: LogSearch }) {
         value={props.search.type}
         choose={(type) => show({ type })}
       />
+      <SearchField label="ICCID" name="iccid" value={props.search.iccid} />
+      <SearchField
+        label="Kind"
+        name="kind"
+        value={props.search.kind}
+        placeholder="InvalidDataType"
+        pattern="[A-Za-z0-9]+"
+        title="The word in brackets, such as InvalidDataType"
+      />
+      <SearchField
+        label="From"
+        name="start"
+        type="datetime-local"
+        value={localInput(props.search.startDateTime)}
+      />
+      <SearchField
+        label="To"
+        name="end"
+        type="datetime-local"
+        value={localInput(props.search.endDateTime)}
+      />
     </Filters>
   );
 }
@@ -66,7 +103,9 @@ export function LogList(props: { search: LogSearch }) {
     <Loaded what="log" query={useQuery(logQuery(props.search))}>
       {({ items, page: current, pageAmount }) =>
         items.length === 0 ? (
-          <Empty title="No entries.">Entries are kept for 30 days.</Empty>
+          <Empty title="No entries.">
+            Without a time the last 7 days are shown; entries are kept for 30 days.
+          </Empty>
         ) : (
           <>
             <DataTable
@@ -85,7 +124,7 @@ export function LogList(props: { search: LogSearch }) {
                   ),
                 },
                 { head: "Description", cell: (entry) => entry.description },
-                { head: "ICCID", cell: (entry) => entry.iccid ?? "—" },
+                { head: "Device", cell: ({ iccid }) => <DeviceOf iccid={iccid} /> },
               ]}
             />
             <Pager page={current} pages={pageAmount} />
@@ -96,20 +135,33 @@ export function LogList(props: { search: LogSearch }) {
   );
 }
 
+/** An entry knows the SIM of its device, which the list of devices finds. */
+function DeviceOf({ iccid }: { iccid: string | undefined }) {
+  if (iccid === undefined) return "—";
+  return (
+    <Link to="/devices" search={{ q: iccid }}>
+      {iccid}
+    </Link>
+  );
+}
+
 /** Errors of the last seven days, in the days of the viewer's zone. */
 export function Statistics() {
   return (
     <Card title="Errors by day">
       <Loaded what="statistics" query={useQuery(statisticsQuery)}>
-        {({ administrationLogs: days, totalUniqueDevices }) => {
-          if (days.length === 0) return <Empty title="No errors in the last 7 days." />;
-          const most = Math.max(...days.map(({ amount }) => amount));
+        {({ administrationLogs, totalUniqueDevices }) => {
+          if (administrationLogs.length === 0) {
+            return <Empty title="No errors in the last 7 days." />;
+          }
+          const days = lastDays(administrationLogs, new Date());
+          const most = Math.max(...days.map(({ amount }) => amount), 1);
           return (
             <>
               <ol className="bars">
                 {days.map(({ day, amount }) => (
                   <li key={day}>
-                    <span>{day.slice(0, 10)}</span>
+                    <span>{day}</span>
                     <meter min={0} max={most} value={amount} aria-label={`${amount} errors`} />
                     <span>{amount}</span>
                   </li>

@@ -20,6 +20,10 @@ export interface LogSearch {
   category?: "error" | "info";
   type?: Schemas["LogEntry"]["type"];
   deviceId?: string;
+  iccid?: string;
+  kind?: string;
+  startDateTime?: string;
+  endDateTime?: string;
   page?: number;
 }
 

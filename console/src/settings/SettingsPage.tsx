@@ -159,7 +159,7 @@ function Upload() {
   return (
     <form
       className="stack"
-      aria-label="Upload a definition"
+      aria-label="Upload"
       onSubmit={(event) => {
         event.preventDefault();
         if (file !== undefined) define.mutate(file);

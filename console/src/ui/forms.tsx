@@ -48,49 +48,50 @@ export function Refused(props: { error: Error | null }) {
   );
 }
 
-/** A field with a hint below it. */
-export function Field({
-  label,
-  hint,
-  ...input
-}: { label: string; hint?: ReactNode } & ComponentProps<"input">) {
+/** What names and explains a field. */
+interface Explained {
+  label: string;
+  hint?: ReactNode;
+}
+
+/** A field with its label above and its hint below it: the hint is no part of its name. */
+function Labelled(
+  props: Explained & {
+    children: (named: { id: string; "aria-describedby": string | undefined }) => ReactNode;
+  },
+) {
   const id = useId();
+  const hint = props.hint === undefined ? undefined : `${id}-hint`;
   return (
-    <label className="field">
-      <span>{label}</span>
-      <input
-        autoComplete="off"
-        autoCapitalize="none"
-        spellCheck={false}
-        aria-describedby={hint === undefined ? undefined : id}
-        {...input}
-      />
+    <div className="field">
+      <label htmlFor={id}>{props.label}</label>
+      {props.children({ id, "aria-describedby": hint })}
       {hint !== undefined && (
-        <span id={id} className="muted small">
-          {hint}
+        <span id={hint} className="muted small">
+          {props.hint}
         </span>
       )}
-    </label>
+    </div>
+  );
+}
+
+/** A field for a line, a file or a number. */
+export function Field({ label, hint, ...input }: Explained & ComponentProps<"input">) {
+  return (
+    <Labelled label={label} hint={hint}>
+      {(named) => (
+        <input autoComplete="off" autoCapitalize="none" spellCheck={false} {...input} {...named} />
+      )}
+    </Labelled>
   );
 }
 
 /** A field for several lines. */
-export function TextArea({
-  label,
-  hint,
-  ...area
-}: { label: string; hint?: ReactNode } & ComponentProps<"textarea">) {
-  const id = useId();
+export function TextArea({ label, hint, ...area }: Explained & ComponentProps<"textarea">) {
   return (
-    <label className="field">
-      <span>{label}</span>
-      <textarea rows={4} aria-describedby={hint === undefined ? undefined : id} {...area} />
-      {hint !== undefined && (
-        <span id={id} className="muted small">
-          {hint}
-        </span>
-      )}
-    </label>
+    <Labelled label={label} hint={hint}>
+      {(named) => <textarea rows={4} {...area} {...named} />}
+    </Labelled>
   );
 }
 
