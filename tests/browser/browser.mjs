@@ -69,6 +69,15 @@ export async function signIn(page, path = "") {
   await page.getByRole("navigation", { name: "Views", exact: true }).waitFor();
 }
 
+/** The operator signs in. */
+export async function operatorSignsIn(page) {
+  await page.goto(address);
+  await page.getByLabel("Operator").check();
+  await page.getByLabel("Operator token").fill(process.env.OPERATOR_TOKEN);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("navigation", { name: "Views", exact: true }).waitFor();
+}
+
 /** Asks the test for something. */
 export function wish(what) {
   console.log(what);

@@ -2,8 +2,8 @@
 import { ok } from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 
-import { address, expectAccessible, signIn, story } from "./browser.mjs";
-import { views } from "./views.mjs";
+import { address, expectAccessible, operatorSignsIn, signIn, story } from "./browser.mjs";
+import { operatorViews, views } from "./views.mjs";
 
 /** Where pictures of the views are kept, for people to look at. */
 const pictures = process.env.PICTURES;
@@ -20,11 +20,11 @@ for (const colorScheme of ["light", "dark"]) {
       await page.getByRole("button", { name: "Sign in" }).waitFor();
       await look(page, "/sign-in", colorScheme);
       await signIn(page);
-      for (const [path, shown] of views) {
-        await page.goto(address + path);
-        await page.getByText(shown).first().waitFor();
-        await look(page, path, colorScheme);
-      }
+      await lookAtEach(page, views, colorScheme);
+      await page.goto(`${address}/jobs`);
+      await page.getByRole("table").getByRole("link").first().click();
+      await page.getByText("1 of 1 devices").waitFor();
+      await look(page, "/jobs/one", colorScheme);
       await page.goto(`${address}/devices?q=nothing`);
       await page.getByText("No device matches.").waitFor();
       await look(page, "/no-devices", colorScheme);
@@ -34,6 +34,21 @@ for (const colorScheme of ["light", "dark"]) {
     },
     { colorScheme },
   );
+  await story(
+    async (page) => {
+      await operatorSignsIn(page);
+      await lookAtEach(page, operatorViews, colorScheme);
+    },
+    { colorScheme },
+  );
+}
+
+async function lookAtEach(page, paths, colorScheme) {
+  for (const [path, shown] of paths) {
+    await page.goto(address + path);
+    await page.getByText(shown).first().waitFor();
+    await look(page, path, colorScheme);
+  }
 }
 
 async function look(page, path, colorScheme) {
@@ -51,7 +66,7 @@ async function look(page, path, colorScheme) {
     ok(surplus <= 0, `${path} is ${surplus} pixels too wide for a ${name}`);
     if (pictures !== undefined) {
       await mkdir(pictures, { recursive: true });
-      const file = path.slice(1).replaceAll("/", "-");
+      const file = path.slice(1).replaceAll(/[/?=&]/g, "-");
       await page.screenshot({
         path: `${pictures}/${file}-${name}-${colorScheme}.png`,
         fullPage: true,

@@ -10,25 +10,35 @@
 #[path = "../support/vocabulary.rs"]
 mod vocabulary;
 
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use serde_json::json;
 
 use harness::device::configuration::{Configuration, Reachability};
+use protocol::coap::content::ContentFormat;
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::payload::Sample;
+use protocol::lwm2m::value::Value;
 
 use vocabulary::caller::{API, Caller, text};
 use vocabulary::client::ApiClient;
 use vocabulary::device::{DEVICE_IP, Device};
 use vocabulary::endpoint::{Endpoint, Reply};
-use vocabulary::lwm2m::write;
+use vocabulary::lwm2m::{read, when_active, write};
 use vocabulary::poll::until;
 use vocabulary::program::Program;
 use vocabulary::service::Service;
 
 /// The device id, which the stories know, too.
 const ID: &str = "meter-1";
+
+/// The number of the device, which the stories know, too.
+const MSISDN: &str = "882285100000001";
+
+const NETWORK: &str = "/operator-api/v1/network/sms";
+
+const TEMPERATURE: Path = Path::resource(3303, 0, 5700);
 
 /// A browser shares the processor with other tests.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -70,8 +80,67 @@ fn a_client_that_may_only_read_sees_no_control_that_changes_anything() {
 }
 
 #[test]
+fn an_sms_is_sent_and_delivered_and_a_buffered_one_is_cancelled() {
+    let fleet = Fleet::new();
+    let mut story = fleet.story("sms", &fleet.owner);
+    story.wait_for("the network delivers it");
+    fleet.report_sms("DELIVERED");
+    story.go_on();
+    story.wait_for("the network keeps it in its buffer");
+    fleet.report_sms("BUFFERED");
+    story.go_on();
+    story.end();
+}
+
+#[test]
+fn fifty_devices_are_asked_of_which_three_refuse() {
+    let fleet = Fleet::with(&[("SIGNALBOX_SCHEDULED_MAX", "1")]);
+    let caller = fleet.owner.caller(&fleet.service);
+    for number in 0..50 {
+        let pump = format!("pump-{number:02}");
+        let body = json!({ "deviceId": pump });
+        caller.post(&format!("{API}/devices"), &body).expect(201);
+        if number < 3 {
+            caller.create_action(&pump, &when_active(read("/3/0/0")));
+        }
+    }
+    fleet.story("many_devices", &fleet.owner).end();
+}
+
+#[test]
+fn a_key_of_a_device_is_shown_once() {
+    let fleet = Fleet::new();
+    fleet.story("device_key", &fleet.owner).end();
+}
+
+#[test]
+fn settings_definitions_plugins_and_imports_are_made_and_taken_back() {
+    let fleet = Fleet::new();
+    fleet.story("settings", &fleet.owner).end();
+}
+
+#[test]
+fn a_value_moves_in_its_chart() {
+    let mut fleet = Fleet::new();
+    let mut story = fleet.story("moving_value", &fleet.owner);
+    story.wait_for("another value is sent");
+    fleet.send(25.5);
+    story.end();
+}
+
+#[test]
+fn the_operator_creates_a_customer_and_an_api_client() {
+    let fleet = Fleet::new();
+    fleet.story("operator", &fleet.owner).end();
+}
+
+#[test]
 fn every_view_is_accessible_in_light_and_dark_on_desk_and_phone() {
     let fleet = Fleet::new();
+    let caller = fleet.owner.caller(&fleet.service);
+    let body = json!({ "action": "read", "resourceAddress": "/3/0/0", "filter": {} });
+    let many = format!("{API}/integrate/devices/actions/LWM2M");
+    caller.post(&many, &body).expect(202);
     fleet.story("every_view", &fleet.owner).end();
 }
 
@@ -88,16 +157,23 @@ struct Fleet {
 
 impl Fleet {
     fn new() -> Self {
-        let service = Service::start_with(&[
+        Self::with(&[])
+    }
+
+    fn with(settings: &[(&str, &str)]) -> Self {
+        let always = [
             ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true"),
             ("SIGNALBOX_AWAKE_WINDOW_MS", "1"),
             ("SIGNALBOX_DELIVERY_RETRY_MS", "50,50,50,50"),
-        ]);
+        ];
+        let service = Service::start_with(&[&always, settings].concat());
         let owner = ApiClient::of_new_customer(&service, "Acme");
         let caller = owner.caller(&service);
         let endpoint = Endpoint::replying(|_, _| Reply::Status(500));
         let webhook = failing_webhook(&caller, &endpoint);
-        caller.create_device(ID, DEVICE_IP);
+        let device = json!({ "deviceId": ID, "ip": DEVICE_IP, "msisdn": MSISDN });
+        caller.post(&format!("{API}/devices"), &device).expect(201);
+        forward_sms(&caller, &endpoint);
         let configuration = Configuration {
             reachability: Reachability::Queue {
                 awake_window_ms: 60_000,
@@ -113,19 +189,51 @@ impl Fleet {
         // A value of the wrong type fails at once, with an entry of the log.
         let request = caller.create_action(ID, &write("/1/0/1", "soon"));
         caller.final_action(&request);
-        Self {
+        let mut fleet = Self {
             device,
             owner,
             endpoint,
             webhook,
             request,
             service,
-        }
+        };
+        fleet.send(21.0);
+        fleet.send(22.0);
+        fleet.receive_sms("valve open");
+        fleet
+    }
+
+    /// Has the device send a temperature.
+    fn send(&mut self, degrees: f64) {
+        let samples = vec![Sample {
+            path: TEMPERATURE,
+            value: Value::Float(degrees),
+            measured: None,
+        }];
+        self.device.send(ContentFormat::SENML_JSON, samples);
+    }
+
+    /// Hands in an SMS of the device, as the network does.
+    fn receive_sms(&self, text: &str) {
+        let body = json!({
+            "source_address": MSISDN, "dest_address": "1234", "payload": text, "dcs": 0, "pid": 0,
+        });
+        let network = Caller::operator(&self.service);
+        network.post(&format!("{NETWORK}/mo"), &body).expect(202);
+    }
+
+    /// Takes the SMS to the device, and reports what became of it.
+    fn report_sms(&self, status: &str) {
+        let network = Caller::operator(&self.service);
+        let taken = network.post(&format!("{NETWORK}/mt"), &json!({}));
+        let id = taken.expect(200)["items"][0]["id"].clone();
+        let report = json!({ "id": id, "status": status });
+        network.post(&format!("{NETWORK}/dlr"), &report).expect(202);
     }
 
     /// Begins a story, told by a person with these credentials.
     fn story(&self, name: &str, client: &ApiClient) -> Story {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
         let packages = root.join("target/console/work/console/package.json");
         assert!(
             packages.is_file(),
@@ -139,7 +247,10 @@ impl Fleet {
             .env("CLIENT_ID", &client.id)
             .env("CLIENT_SECRET", &client.secret)
             .env("WEBHOOK", &self.webhook)
-            .env("FAILED_REQUEST", &self.request);
+            .env("FAILED_REQUEST", &self.request)
+            .env("CUSTOMER", &self.owner.customer)
+            .env("ENDPOINT", self.endpoint.url(""))
+            .env("OPERATOR_TOKEN", self.service.operator_token());
         Story(Program::start(&mut command))
     }
 }
@@ -152,6 +263,12 @@ fn failing_webhook(caller: &Caller, endpoint: &Endpoint) -> String {
     });
     let made = caller.post(&format!("{API}/integrate/clouds/webhooks"), &body);
     text(&made.expect(201)["id"])
+}
+
+fn forward_sms(caller: &Caller, endpoint: &Endpoint) {
+    let body = json!({ "url": endpoint.url("/sms/") });
+    let set = caller.try_send("PUT", &format!("{API}/sms/forwarder"), &body);
+    set.unwrap().expect(200);
 }
 
 /// A browser with a person before it.

@@ -1,17 +1,39 @@
-// Every view of a person with all scopes: its path, and what it shows once it is loaded.
-const { WEBHOOK, FAILED_REQUEST } = process.env;
+// Every view of a person with all scopes: its path, what it shows once it is loaded, and the scope it needs.
+const { WEBHOOK, FAILED_REQUEST, CUSTOMER } = process.env;
 
 export const views = [
-  ["", "Requests of the last 7 days"],
-  ["/devices", "meter-1"],
-  ["/devices/meter-1", "Pending requests"],
-  ["/devices/meter-1/resources", "LwM2M Server"],
-  ["/devices/meter-1/requests", "write /1/0/1 = soon"],
-  ["/devices/meter-1/messages", "lifecycle"],
-  ["/devices/meter-1/log", "DeviceController[InvalidDataType]"],
-  ["/requests", "write /1/0/1 = soon"],
-  [`/requests/${FAILED_REQUEST}`, "Why it failed"],
-  ["/log", "DeviceController[InvalidDataType]"],
-  ["/integrations", "Warehouse"],
-  [`/integrations/webhooks/${WEBHOOK}`, "the endpoint answered 500"],
+  ["", "Requests of the last 7 days", "devices:read"],
+  ["/devices", "meter-1", "devices:read"],
+  ["/new-device", "Create the device", "devices:write"],
+  ["/import", "NDJSON", "devices:write"],
+  ["/devices/meter-1", "Pending requests", "devices:read"],
+  ["/devices/meter-1/resources", "LwM2M Server", "devices:read"],
+  ["/devices/meter-1/requests", "write /1/0/1 = soon", "actions:read"],
+  ["/devices/meter-1/messages", "The device registered.", "devices:read"],
+  ["/devices/meter-1/messages?path=/3303/0/5700", "LwM2M send", "devices:read"],
+  ["/devices/meter-1/sms", "valve open", "sms:read"],
+  ["/devices/meter-1/log", "DeviceController[InvalidDataType]", "logs:read"],
+  ["/devices/meter-1/settings", "Pre-shared key", "devices:write"],
+  ["/bulk?q=meter", "All devices that match", "actions:write"],
+  ["/bulk?ids=meter-1", "1 selected devices", "actions:write"],
+  ["/jobs", "Requests to all devices that matched", "actions:read"],
+  ["/requests", "write /1/0/1 = soon", "actions:read"],
+  [`/requests/${FAILED_REQUEST}`, "Why it failed", "actions:read"],
+  ["/log", "DeviceController[InvalidDataType]", "logs:read"],
+  ["/integrations", "Warehouse", "integrations:read"],
+  [`/integrations/webhooks/${WEBHOOK}`, "the endpoint answered 500", "integrations:read"],
+  ["/integrations/sms/forwarder", "/sms/", "sms:read"],
+  ["/integrations/webhooks/new", "Create the webhook", "integrations:write"],
+  ["/integrations/mqtt/new", "Topic prefix", "integrations:write"],
+  ["/integrations/plugins/new", "Install the plugin", "plugins:write"],
+  ["/settings", "Passive reporting", "settings:read"],
+];
+
+/** The views of the operator. */
+export const operatorViews = [
+  ["/customers", "New customer"],
+  [`/customers/${CUSTOMER}`, "Networks"],
+  ["/network", "API clients"],
+  ["/unknown-senders", "None since the start"],
+  ["/health", "Ready"],
 ];
