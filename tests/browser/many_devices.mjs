@@ -14,7 +14,7 @@ await story(async (page) => {
   await page.getByText("50 selected").waitFor();
   await page.getByRole("link", { name: "Request to the selected" }).click();
 
-  await page.getByRole("heading", { name: "50 selected devices" }).waitFor();
+  await page.getByRole("heading", { name: "Selected devices (50)" }).waitFor();
   await ask(page, "/3/0/0");
   await page.getByRole("button", { name: "Create requests to 50 devices" }).click();
   await page.getByRole("button", { name: "Create them" }).click();

@@ -15,7 +15,7 @@ export const views = [
   ["/devices/meter-1/log", "DeviceController[InvalidDataType]", "logs:read"],
   ["/devices/meter-1/settings", "Pre-shared key", "devices:write"],
   ["/bulk?q=meter", "All devices that match", "actions:write"],
-  ["/bulk?ids=meter-1", "1 selected devices", "actions:write"],
+  ["/bulk?ids=meter-1", "Selected devices (1)", "actions:write"],
   ["/jobs", "Requests to all devices that matched", "actions:read"],
   ["/requests", "write /1/0/1 = soon", "actions:read"],
   [`/requests/${FAILED_REQUEST}`, "Why it failed", "actions:read"],

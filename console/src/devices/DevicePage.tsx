@@ -6,8 +6,10 @@ import type { ReactNode } from "react";
 import type { Schemas } from "../api/client";
 import { StatusBadge, reasonOf, summaryOf } from "../requests/parts";
 import { cancelColumn } from "../requests/RequestsPage";
+import { useCancelAll } from "../requests/query";
 import { type Scope, hasScope, useScope, useSession } from "../session/query";
-import { Card, DataTable, Facts, Page } from "../ui/parts";
+import { Refused } from "../ui/forms";
+import { Card, ConfirmButton, DataTable, Facts, Page } from "../ui/parts";
 import { Empty, Loaded, Scoped } from "../ui/states";
 import { Age, Time } from "../ui/Time";
 import { durationOf } from "../ui/time";
@@ -92,6 +94,7 @@ function Overview({ device }: { device: Schemas["InspectedDevice"] }) {
     <div className="grid">
       <Card title={`Pending requests (${device.pendingActions.length})`}>
         <Pending requests={device.pendingActions} />
+        <CancelAll device={device} />
       </Card>
       <Card title="Identity">
         <Facts
@@ -114,6 +117,11 @@ function Overview({ device }: { device: Schemas["InspectedDevice"] }) {
       <Card title="Registration">
         <Registration device={device} />
       </Card>
+      {device.association !== null && (
+        <Card title="DTLS session">
+          <Association of={device.association} />
+        </Card>
+      )}
       <Card title={`Observations (${device.observations.length})`}>
         <Observations device={device} />
       </Card>
@@ -178,6 +186,44 @@ function Pending(props: { requests: readonly Schemas["PendingActionRequest"][] }
         { head: "Waits for", cell: (request) => reasonOf(request.waitsFor) },
         { head: "Created", cell: (request) => <Age at={request.created} /> },
         ...(mayCancel ? [cancelColumn] : []),
+      ]}
+    />
+  );
+}
+
+function CancelAll({ device }: { device: Schemas["InspectedDevice"] }) {
+  const cancel = useCancelAll(device.deviceId);
+  const mayCancel = useScope("actions:write");
+  const waiting = device.pendingActions.filter(({ status }) => status === "SCHEDULED").length;
+  if (!mayCancel || waiting < 2) return null;
+  return (
+    <>
+      <ConfirmButton
+        label="Cancel all"
+        title={`Cancel ${waiting} requests?`}
+        confirm="Cancel them"
+        disabled={cancel.isPending}
+        act={() => cancel.mutate()}
+      >
+        <p>What was not sent to {device.deviceId} yet will not be sent.</p>
+      </ConfirmButton>
+      <Refused error={cancel.error} />
+    </>
+  );
+}
+
+function Association({ of: association }: { of: Schemas["Association"] }) {
+  return (
+    <Facts
+      of={[
+        ["Key", association.kind === "PSK" ? "pre-shared key" : "raw public key"],
+        ["Identity", association.identity],
+        ["Cipher suite", association.cipherSuite],
+        ["Connection ID", association.connectionId ? "yes" : "no"],
+        ["Address", association.address],
+        ["Changes of address", association.addressChanges],
+        ["Last handshake", <Time key="" at={association.lastHandshake} />],
+        ["Resumed", association.resumed ? "yes" : "no"],
       ]}
     />
   );

@@ -37,7 +37,7 @@ export function BulkPage({ search }: { search: BulkSearch }) {
 function Devices({ asked }: { asked: Asked }) {
   if ("deviceIds" in asked) {
     return (
-      <Card title={`${asked.deviceIds.length} selected devices`}>
+      <Card title={`Selected devices (${asked.deviceIds.length})`}>
         <p className="ids">{asked.deviceIds.join(", ")}</p>
       </Card>
     );
@@ -145,6 +145,7 @@ function Preview(props: {
         </p>
       )}
       <ConfirmButton
+        look="primary"
         label={`Create requests to ${devices}`}
         title={`Create requests to ${devices}?`}
         confirm="Create them"

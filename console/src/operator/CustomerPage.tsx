@@ -55,11 +55,11 @@ function Removal({ customer }: { customer: string }) {
   const remove = useRemoveCustomer();
   const navigate = useNavigate();
   return (
-    <Card title="Remove the customer">
+    <Card title="Removal">
       <ConfirmButton
-        label={`Remove ${customer}`}
+        label="Remove the customer"
         title={`Remove the customer ${customer}?`}
-        confirm="Remove the customer"
+        confirm="Remove everything"
         disabled={remove.isPending}
         act={() =>
           remove.mutate(customer, { onSuccess: () => void navigate({ to: "/customers" }) })

@@ -44,6 +44,7 @@ function RepeatButton(props: { request: Schemas["ActionRequest"]; again: NewRequ
   return (
     <>
       <ConfirmButton
+        look="primary"
         label="Repeat"
         title="Repeat this request?"
         confirm="Create the request"

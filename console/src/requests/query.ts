@@ -70,6 +70,24 @@ function created(device: string, { protocol, body }: NewRequest) {
   }
 }
 
+/** Cancels all requests to a device that were not sent yet. */
+export function useCancelAll(device: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: () =>
+      bodyOf(
+        api.DELETE("/management-api/v1/integrate/devices/{device}/actions/requests", {
+          params: { path: { device } },
+        }),
+      ),
+    onSettled: () =>
+      Promise.all([
+        queries.invalidateQueries({ queryKey: ["requests"] }),
+        queries.invalidateQueries({ queryKey: ["device", device] }),
+      ]),
+  });
+}
+
 /** Cancels a request that was not sent yet. */
 export function useCancelRequest() {
   const queries = useQueryClient();

@@ -5,6 +5,7 @@ import { useState } from "react";
 import type { Schemas } from "../api/client";
 import { definitionsQuery } from "../devices/query";
 import { useScope, useSession } from "../session/query";
+import { WakeUp } from "../sms/WakeUp";
 import { Field, Refused } from "../ui/forms";
 import { Badge, Card, type Column, ConfirmButton, DataTable, Facts, Page } from "../ui/parts";
 import { Empty, Loaded, Notice, Scoped } from "../ui/states";
@@ -19,6 +20,7 @@ export function SettingsPage() {
         <Settings />
         <Definitions />
       </Scoped>
+      {useScope("sms:read") && <WakeUp />}
     </Page>
   );
 }
@@ -73,6 +75,7 @@ function OneSetting({ setting }: { setting: Setting }) {
       </div>
       {mayWrite && (
         <ConfirmButton
+          look="primary"
           label={verb}
           title={`${verb} ${title.toLowerCase()}?`}
           confirm={verb}

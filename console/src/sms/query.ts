@@ -1,7 +1,12 @@
 // SMS: those of a SIM in both directions, and those that send and cancel one.
-import { infiniteQueryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import {
+  infiniteQueryOptions,
+  queryOptions,
+  useMutation,
+  useQueryClient,
+} from "@tanstack/react-query";
 
-import { type Schemas, api, bodyOf } from "../api/client";
+import { CallFailure, type Schemas, api, bodyOf } from "../api/client";
 
 const path = "/management-api/v1/sims/{iccid}/sms";
 const pageSize = 25;
@@ -33,5 +38,27 @@ export function useCancelSms(iccid: string) {
     mutationFn: (sms: number) =>
       bodyOf(api.DELETE(`${path}/{sms}`, { params: { path: { iccid, sms } } })),
     onSettled: () => queries.invalidateQueries({ queryKey: ["sms", iccid] }),
+  });
+}
+
+const wakeUp = "/management-api/v1/sms/wakeup";
+
+export const wakeUpQuery = queryOptions({
+  queryKey: ["sms", "wake-up"],
+  queryFn: () =>
+    bodyOf(api.GET(wakeUp)).catch((error: unknown) => {
+      // Without a message there is none to show.
+      if (error instanceof CallFailure && error.status === 404) return null;
+      throw error;
+    }),
+});
+
+/** Sets the message that wakes devices, or removes it. */
+export function useSetWakeUp() {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (body: Schemas["NewWakeUpMessage"] | null): Promise<unknown> =>
+      body === null ? bodyOf(api.DELETE(wakeUp)) : bodyOf(api.PUT(wakeUp, { body })),
+    onSuccess: () => queries.invalidateQueries({ queryKey: wakeUpQuery.queryKey }),
   });
 }

@@ -129,8 +129,9 @@ export function Select<T extends string>(props: {
   );
 }
 
-/** A button whose act is confirmed, with what it will do. */
+/** A button whose act is confirmed, with what it will do; unless it says otherwise, it destroys something. */
 export function ConfirmButton(props: {
+  look?: "danger" | "primary";
   label: string;
   title: string;
   children: ReactNode;
@@ -138,10 +139,11 @@ export function ConfirmButton(props: {
   act: () => void;
   disabled?: boolean;
 }) {
+  const look = props.look ?? "danger";
   return (
     <AlertDialog.Root>
       <AlertDialog.Trigger asChild>
-        <button type="button" className="danger" disabled={props.disabled}>
+        <button type="button" className={look} disabled={props.disabled}>
           {props.label}
         </button>
       </AlertDialog.Trigger>
@@ -157,7 +159,7 @@ export function ConfirmButton(props: {
               <button type="button">Go back</button>
             </AlertDialog.Cancel>
             <AlertDialog.Action asChild>
-              <button type="button" className="danger" onClick={props.act}>
+              <button type="button" className={look} onClick={props.act}>
                 {props.confirm}
               </button>
             </AlertDialog.Action>
