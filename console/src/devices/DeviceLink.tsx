@@ -5,9 +5,11 @@ import type { Column } from "../ui/parts";
 
 export function DeviceLink({ id }: { id: string }) {
   return (
-    <Link to="/devices/$deviceId" params={{ deviceId: id }}>
-      {id}
-    </Link>
+    <span className="clip">
+      <Link to="/devices/$deviceId" params={{ deviceId: id }}>
+        {id}
+      </Link>
+    </span>
   );
 }
 

@@ -8,7 +8,7 @@ import { Card, ConfirmButton, Facts } from "../ui/parts";
 import { Scoped } from "../ui/states";
 import { Time } from "../ui/Time";
 import type { Typed } from "../ui/typed";
-import { useChangeDevice, useGenerateKey, useRemoveDevice } from "./changes";
+import { useAmendDevice, useChangeKeys, useGenerateKey, useRemoveDevice } from "./changes";
 import { DeviceFields, tagFault } from "./DeviceFields";
 import { WithDevice } from "./DevicePage";
 import { changeOf } from "./typedDevice";
@@ -33,21 +33,23 @@ export function DeviceSettings(props: { id: string }) {
 }
 
 function Properties({ device }: { device: Device }) {
-  const change = useChangeDevice(device.deviceId);
+  const amend = useAmendDevice(device.deviceId);
+  // What somebody else changes meanwhile is not what the fields began with.
+  const [was, setWas] = useState<Schemas["Device"]>(device);
   const [fault, setFault] = useState<Error | null>(null);
   const act = (typed: Typed) => {
-    const amended = changeOf(typed, device);
+    const amended = changeOf(typed, was);
     setFault("fault" in amended ? tagFault(amended.fault) : null);
-    if ("body" in amended) change.mutate((changes) => changes.amend(amended.body));
+    if ("body" in amended) amend.mutate(amended.body, { onSuccess: setWas });
   };
   return (
     <Card title="Properties">
       <Form
         label="Properties"
         submit="Save"
-        done={change.isSuccess && "Saved."}
-        isPending={change.isPending}
-        error={fault ?? change.error}
+        done={amend.isSuccess && "Saved."}
+        isPending={amend.isPending}
+        error={fault ?? amend.error}
         act={act}
       >
         <DeviceFields of={device} />
@@ -59,7 +61,7 @@ function Properties({ device }: { device: Device }) {
 function PreSharedKey({ device }: { device: Device }) {
   const { psk } = device;
   const generate = useGenerateKey(device.deviceId);
-  const change = useChangeDevice(device.deviceId);
+  const change = useChangeKeys(device.deviceId);
   return (
     <Card title="Pre-shared key">
       <Facts
@@ -124,7 +126,7 @@ const formats = [
 ] as const;
 
 function OwnKey({ device }: { device: Device }) {
-  const change = useChangeDevice(device.deviceId);
+  const change = useChangeKeys(device.deviceId);
   return (
     <Form
       label="A key of your own"
@@ -158,7 +160,7 @@ function OwnKey({ device }: { device: Device }) {
 
 function PublicKey({ device }: { device: Device }) {
   const { publicKey } = device;
-  const change = useChangeDevice(device.deviceId);
+  const change = useChangeKeys(device.deviceId);
   return (
     <Card title="Raw public key">
       <Facts

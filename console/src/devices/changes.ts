@@ -16,33 +16,40 @@ export function useCreateDevice() {
   });
 }
 
-/** What can be done to a device. */
-export interface DeviceChanges {
-  amend: (body: Schemas["AmendedDevice"]) => Promise<unknown>;
+/** Changes properties of a device; how it is then is the result. */
+export function useAmendDevice(device: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (body: Schemas["AmendedDevice"]) => bodyOf(api.PATCH(one, { ...at(device), body })),
+    onSuccess: () =>
+      Promise.all([
+        queries.invalidateQueries({ queryKey: ["device", device] }),
+        queries.invalidateQueries({ queryKey: ["devices"] }),
+      ]),
+  });
+}
+
+/** What can be done to the keys of a device. */
+export interface KeyChanges {
   setKey: (body: Schemas["DeviceKey"]) => Promise<unknown>;
   removeKey: () => Promise<unknown>;
   setPublicKey: (body: Schemas["DevicePublicKey"]) => Promise<unknown>;
   removePublicKey: () => Promise<unknown>;
 }
 
-const changesOf = (device: string): DeviceChanges => ({
-  amend: (body) => bodyOf(api.PATCH(one, { ...at(device), body })),
+const changesOf = (device: string): KeyChanges => ({
   setKey: (body) => bodyOf(api.POST(`${one}/psk`, { ...at(device), body })),
   removeKey: () => bodyOf(api.DELETE(`${one}/psk`, at(device))),
   setPublicKey: (body) => bodyOf(api.PUT(`${one}/public-key`, { ...at(device), body })),
   removePublicKey: () => bodyOf(api.DELETE(`${one}/public-key`, at(device))),
 });
 
-/** Changes a device in one of the ways that there are. */
-export function useChangeDevice(device: string) {
+/** Changes the keys of a device in one of the ways that there are. */
+export function useChangeKeys(device: string) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (change: (changes: DeviceChanges) => Promise<unknown>) => change(changesOf(device)),
-    onSuccess: () =>
-      Promise.all([
-        queries.invalidateQueries({ queryKey: ["device", device] }),
-        queries.invalidateQueries({ queryKey: ["devices"] }),
-      ]),
+    mutationFn: (change: (changes: KeyChanges) => Promise<unknown>) => change(changesOf(device)),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["device", device] }),
   });
 }
 

@@ -139,9 +139,11 @@ export function LogList(props: { search: LogSearch }) {
 function DeviceOf({ iccid }: { iccid: string | undefined }) {
   if (iccid === undefined) return "—";
   return (
-    <Link to="/devices" search={{ q: iccid }}>
-      {iccid}
-    </Link>
+    <span className="clip">
+      <Link to="/devices" search={{ q: iccid }}>
+        {iccid}
+      </Link>
+    </span>
   );
 }
 

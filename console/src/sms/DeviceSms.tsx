@@ -1,7 +1,7 @@
 // The SMS console of a device: what was said in both directions, and what to say next.
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 
 import type { Schemas } from "../api/client";
 import { WithDevice } from "../devices/DevicePage";
@@ -40,11 +40,7 @@ function Console({ device }: { device: Schemas["InspectedDevice"] }) {
             ) : (
               <>
                 <LoadMore label="Load older SMS" query={query} />
-                <ol className="conversation" aria-label="SMS, oldest first">
-                  {latest.toReversed().map((sms) => (
-                    <Bubble key={sms.id} sms={sms} />
-                  ))}
-                </ol>
+                <Conversation of={latest} />
               </>
             )
           }
@@ -65,6 +61,22 @@ function Console({ device }: { device: Schemas["InspectedDevice"] }) {
         </Card>
       )}
     </>
+  );
+}
+
+/** SMS in the order of time; the latest one is in sight. */
+function Conversation({ of: latest }: { of: Sms[] }) {
+  const list = useRef<HTMLOListElement>(null);
+  const last = latest[0]?.id;
+  useEffect(() => {
+    list.current?.scrollTo({ top: list.current.scrollHeight });
+  }, [last]);
+  return (
+    <ol ref={list} className="conversation" tabIndex={0} aria-label="SMS, oldest first">
+      {latest.toReversed().map((sms) => (
+        <Bubble key={sms.id} sms={sms} />
+      ))}
+    </ol>
   );
 }
 

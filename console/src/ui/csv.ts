@@ -17,5 +17,6 @@ export function saveAs(name: string, text: string, type = "text/csv"): void {
   link.href = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
   link.download = name;
   link.click();
-  URL.revokeObjectURL(link.href);
+  // The browser reads it after the click.
+  window.setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
