@@ -21,6 +21,10 @@ for (const colorScheme of ["light", "dark"]) {
       await look(page, "/sign-in", colorScheme);
       await signIn(page);
       await lookAtEach(page, views, colorScheme);
+      await page.goto(`${address}/log`);
+      await page.getByRole("link", { name: "DeviceController[InvalidDataType]" }).click();
+      await page.getByText("Trace id").waitFor();
+      await look(page, "/log/one", colorScheme);
       await page.goto(`${address}/jobs`);
       await page.getByRole("table").getByRole("link").first().click();
       await page.getByText("1 of 1 devices").waitFor();
