@@ -326,11 +326,12 @@ pub const SERVER_DOMAIN_BYTES_MAX: usize = 266;
 /// is up to 12 bytes of a URL. A longer one is refused.
 pub const WEBHOOK_KEY_CHARACTERS_MAX: usize = 512;
 
-/// Numbers of events that a stream reads at once from a partition: some ten kibibytes, and one check
-/// of its token for all of them.
+/// Numbers of events that a stream reads at once from a partition: some ten kibibytes, and one
+/// check of its token for all of them.
 pub const STREAM_ROWS_AT_ONCE: u32 = 256;
 
-/// Events whose content a stream reads at once: an event has a few hundred bytes, and 2 MiB at worst.
+/// Events whose content a stream reads at once: an event has a few hundred bytes, and 2 MiB at
+/// worst.
 pub const STREAM_EVENTS_AT_ONCE: usize = 16;
 
 /// Devices of which a stream remembers whether they pass its filter for tags: some ten bytes each.
@@ -373,8 +374,9 @@ pub const RECORDS_EXAMINED_MAX: u32 = 750;
 pub const SERIES_POINTS_MAX: u32 = 2_000;
 
 /// Events that one call for a series examines: those of a week if the device reports every half
-/// minute. To read one costs some ten microseconds, so a call takes some tenths of a second at most.
-/// Beyond the bound the response says so, and the next call continues behind the last one examined.
+/// minute. To read one costs some ten microseconds, so a call takes some tenths of a second at
+/// most. Beyond the bound the response says so, and the next call continues behind the last one
+/// examined.
 pub const SERIES_EVENTS_MAX: u32 = 20_000;
 
 /// Those of them that are read at once, in some milliseconds: other lists are read in between.

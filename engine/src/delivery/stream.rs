@@ -16,8 +16,9 @@
 //! ```
 //!
 //! Each event is sent with the position behind it. The numbers of the events that a filter refuses
-//! are passed, too, so that a heartbeat moves the position on. Whoever performs the effects sends one
-//! message after the other and waits while the reader does not take them: nothing is read meanwhile.
+//! are passed, too, so that a heartbeat moves the position on. Whoever performs the effects sends
+//! one message after the other and waits while the reader does not take them: nothing is read
+//! meanwhile.
 
 pub mod position;
 mod tag_cache;
@@ -101,8 +102,8 @@ pub enum StreamInput {
     EventsRead(Vec<Event>),
 }
 
-/// What is to be done for a stream. Of those that have a result, an input has one at most, and it is
-/// the last effect.
+/// What is to be done for a stream. Of those that have a result, an input has one at most, and it
+/// is the last effect.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamEffect {
     /// Ask whether the reader may still read; if not, the stream ends.

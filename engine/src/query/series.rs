@@ -220,8 +220,8 @@ impl SeriesBucket {
     }
 }
 
-/// The mean of `count` numbers, of which the last one and the mean of the others are given. A sum of
-/// large numbers would overflow.
+/// The mean of `count` numbers, of which the last one and the mean of the others are given. A sum
+/// of large numbers would overflow.
 fn mean_with(mean: f64, number: f64, count: u64) -> f64 {
     let count = count as f64;
     let difference = number - mean;

@@ -11,17 +11,17 @@ const EXAMPLE: &str = "AQsAAAAAAAAAAAAAAAAAAAAA";
 pub(in crate::api) fn stream() -> ApiOperation {
     let tags_s = STREAM_TAGS_MS / 1_000;
     let text = format!(
-        "Sends events as they are stored, as server-sent events, until the connection ends. `event` \
-         is the type of the event and `data` the JSON that webhooks receive: one of \
-         `WebhookTelemetryData`, `WebhookLifecycle`, `WebhookError` and `WebhookActionResult`. The \
-         events of a device come in their order.\n\n`id` is a position. Send the last one as \
+        "Sends events as they are stored, as server-sent events, until the connection ends. \
+         `event` is the type of the event and `data` the JSON that webhooks receive: one of \
+         `WebhookTelemetryData`, `WebhookLifecycle`, `WebhookError` and `WebhookActionResult`. \
+         The events of a device come in their order.\n\n`id` is a position. Send the last one as \
          `{LAST_EVENT_ID}`, with the same filters, to continue behind it: no event is lost or \
-         repeated. A position that is older than {{{{history_retention_days}}}} continues with the \
-         oldest event that is stored. Without `{LAST_EVENT_ID}` the stream begins now. At the \
-         beginning, and after {{{{event_stream_heartbeat_ms}}}} without an event, a comment \
-         with an `id` is sent.\n\nA connection that does not take what is sent is closed. The stream \
-         ends when the token expires or is revoked, when the session of the console ends, and when the \
-         service stops. A customer has {{{{event_streams_max}}}} streams at most."
+         repeated. A position that is older than {{{{history_retention_days}}}} continues with \
+         the oldest event that is stored. Without `{LAST_EVENT_ID}` the stream begins now. At the \
+         beginning, and after {{{{event_stream_heartbeat_ms}}}} without an event, a comment with \
+         an `id` is sent.\n\nA connection that does not take what is sent is closed. The stream \
+         ends when the token expires or is revoked, when the session of the console ends, and \
+         when the service stops. A customer has {{{{event_streams_max}}}} streams at most."
     );
     let types = Schema::text()
         .pattern(&types_pattern())
@@ -45,7 +45,8 @@ pub(in crate::api) fn stream() -> ApiOperation {
             tags,
             &format!(
                 "Only events of devices with this tag. With several, only of devices with all of \
-                 them. Changed tags count after {tags_s} seconds at most; a removed device has none."
+                 them. Changed tags count after {tags_s} seconds at most; a removed device has \
+                 none."
             ),
         )
         .header(

@@ -9,16 +9,17 @@ use crate::api::page::described::cursor;
 /// GET.
 pub(in crate::api) fn show() -> ApiOperation {
     let text = format!(
-        "Returns the numbers that a device reported for a path, reduced to `points` buckets of equal \
-         length. Buckets without a number are left out. A number counts at the time that the device \
-         measured it, or at the time it was received if that is earlier or the device sent no time. \
-         `false` and `true` count as 0 and 1; texts, times, and other values that are no numbers do \
-         not count. `min`, `max` and `last` are exact, `mean` is a floating-point number.\n\nA call \
-         reads {SERIES_EVENTS_MAX} messages of the device at most, from the newest back. If that does \
-         not reach `from`, `truncated` is `true`. Call again with `nextCursor` as `cursor` and the \
-         same `path`, `from`, `to` and `points` to continue with older messages. Of two answers with \
-         the same bucket, add `count`, weight `mean` with it, and take the `last` with the later \
-         `lastTime`. Messages are deleted after {{{{history_retention_days}}}}."
+        "Returns the numbers that a device reported for a path, reduced to `points` buckets of \
+         equal length. Buckets without a number are left out. A number counts at the time that \
+         the device measured it, or at the time it was received if that is earlier or the device \
+         sent no time. `false` and `true` count as 0 and 1; texts, times, and other values that \
+         are no numbers do not count. `min`, `max` and `last` are exact, `mean` is a \
+         floating-point number.\n\nA call reads {SERIES_EVENTS_MAX} messages of the device at \
+         most, from the newest back. If that does not reach `from`, `truncated` is `true`. Call \
+         again with `nextCursor` as `cursor` and the same `path`, `from`, `to` and `points` to \
+         continue with older messages. Of two answers with the same bucket, add `count`, weight \
+         `mean` with it, and take the `last` with the later `lastTime`. Messages are deleted \
+         after {{{{history_retention_days}}}}."
     );
     ApiOperation::new("getSeries", Tag::Devices, "Chart a resource")
         .description(text)

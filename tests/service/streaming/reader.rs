@@ -135,8 +135,8 @@ impl StreamReader {
 
     /// Receives something; returns whether the connection goes on.
     fn receive(&mut self) -> bool {
-        // Whether a connection that is closed by the service ends or is reset is a matter of what is
-        // under way.
+        // Whether a connection that is closed by the service ends or is reset is a matter of what
+        // is under way.
         let Ok(Some(part)) = next_part(&mut self.connection) else {
             return false;
         };

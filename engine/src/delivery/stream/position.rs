@@ -5,8 +5,8 @@
 //!   base64url( version, greatest cursor, greatest cursor - cursor of partition 0, .. of the last )
 //! ```
 //!
-//! Each number is in as few bytes as it needs, seven bits in each (LEB128): cursors that are close to
-//! each other take a byte or two.
+//! Each number is in as few bytes as it needs, seven bits in each (LEB128): cursors that are close
+//! to each other take a byte or two.
 
 use std::fmt;
 
@@ -172,7 +172,10 @@ mod tests {
         }
 
         #[test]
-        fn a_text_that_is_read_is_the_text_of_its_position(bytes: Vec<u8>, text in any::<String>()) {
+        fn a_text_that_is_read_is_the_text_of_its_position(
+            bytes: Vec<u8>,
+            text in any::<String>(),
+        ) {
             for text in [URL_SAFE_NO_PAD.encode([vec![VERSION], bytes].concat()), text] {
                 if let Ok(position) = StreamPosition::parse(&text) {
                     assert_eq!(position.to_string(), text);

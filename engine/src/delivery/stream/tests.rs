@@ -1,3 +1,5 @@
+//! Does a stream send each event of its filter once, wherever it is resumed?
+
 use std::collections::BTreeMap;
 
 use proptest::collection::vec;

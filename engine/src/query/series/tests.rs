@@ -1,3 +1,5 @@
+//! Do the buckets of a series equal those of a naive computation?
+
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_oneof, proptest};
 
