@@ -54,8 +54,25 @@ pub trait DeliveryReads: Send + Sync {
         Box::pin(async move { Ok(events.await?.pop()) })
     }
 
-    /// The greatest number of a durable event, of any customer: those that become durable later have
-    /// greater ones.
+    /// As [`DeliveryReads::waiting`], for a stream: it delays no delivery, however much streams
+    /// read.
+    fn streamed_rows(
+        &self,
+        customer: CustomerId,
+        partition: Partition,
+        after: Sequence,
+        max: u32,
+    ) -> ReadAnswer<Vec<QueuedEvent>>;
+
+    /// As [`DeliveryReads::events`], for a stream.
+    fn streamed_events(
+        &self,
+        customer: CustomerId,
+        queued: Vec<QueuedEvent>,
+    ) -> ReadAnswer<Vec<Event>>;
+
+    /// The greatest number of a durable event, of any customer: those that become durable later
+    /// have greater ones.
     fn newest_durable(&self) -> Sequence;
 
     /// Returns a notifier that learns of every partition in which an event of a customer is stored,

@@ -1,8 +1,9 @@
 //! The shell of streams of events: performs what the machine of each decides, in a task of its own.
 //!
-//! A task reads further only once the reader has taken what was sent: it holds a few events at most,
-//! however slow the reader is. The web actor closes the connection of a reader that takes nothing
-//! (`web/connections.rs`), which ends the task. While nobody reads there is no task and no notifier.
+//! A task reads further only once the reader has taken what was sent: it holds a few events at
+//! most, however slow the reader is. The web actor closes the connection of a reader that takes
+//! nothing (`web/connections.rs`), which ends the task. While nobody reads there is no task and no
+//! notifier.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -112,9 +113,9 @@ impl EventStreams {
         }))
     }
 
-    /// Opens a stream, which ends when the reader has left or may no longer read, when its messages are
-    /// no longer received, when the store does not answer, and when the service stops. Must be called
-    /// in an actix system.
+    /// Opens a stream, which ends when the reader has left or may no longer read, when its messages
+    /// are no longer received, when the store does not answer, and when the service stops. Must be
+    /// called in an actix system.
     pub fn open(
         &self,
         opening: StreamOpening,
@@ -290,12 +291,12 @@ impl RunningStream {
                 after,
                 max,
             } => {
-                let rows = events.waiting(customer(), partition, after, max);
+                let rows = events.streamed_rows(customer(), partition, after, max);
                 StreamInput::RowsRead(rows.await?)
             }
             StreamEffect::ReadTags(devices) => StreamInput::TagsRead(self.tags_of(devices).await?),
             StreamEffect::ReadEvents(rows) => {
-                StreamInput::EventsRead(events.events(customer(), rows).await?)
+                StreamInput::EventsRead(events.streamed_events(customer(), rows).await?)
             }
             StreamEffect::Send(message) => {
                 if let StreamMessage::Event(..) = &message {

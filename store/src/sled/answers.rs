@@ -1,7 +1,7 @@
 //! Which pool of readers answers each query?
 //!
 //! Answers for callers wait until what they show is durable (`show`, `deliver`); the service's own
-//! queries need not (`ask`, `prepare`, `fetch`).
+//! queries need not (`ask`, `prepare`, `fetch`, `follow`).
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -291,6 +291,29 @@ impl DeliveryReads for SledStore {
     fn events(&self, customer: CustomerId, queued: Vec<QueuedEvent>) -> ReadAnswer<Vec<Event>> {
         self.readers
             .fetch(move |db| events::events(db, &customer, &queued))
+    }
+
+    fn streamed_rows(
+        &self,
+        customer: CustomerId,
+        partition: Partition,
+        after: Sequence,
+        max: u32,
+    ) -> ReadAnswer<Vec<QueuedEvent>> {
+        let state = Arc::clone(&self.state);
+        self.readers.follow(move |db| {
+            let stretch = (after, state.reached());
+            outbox::waiting(db, &customer, partition, stretch, max)
+        })
+    }
+
+    fn streamed_events(
+        &self,
+        customer: CustomerId,
+        queued: Vec<QueuedEvent>,
+    ) -> ReadAnswer<Vec<Event>> {
+        self.readers
+            .follow(move |db| events::events(db, &customer, &queued))
     }
 
     fn newest_durable(&self) -> Sequence {

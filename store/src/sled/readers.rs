@@ -6,6 +6,7 @@
 //!  show     lists for callers, of any length             -> 3 threads
 //!  prepare  what a start restores in the background      -> 2 threads
 //!  deliver  events on their way to customers' systems    -> 2 threads
+//!  stream   events for readers of streams                -> 1 thread
 //! ```
 //!
 //! Each pool has a queue and threads of its own: a long list or a start in progress never delays a
@@ -44,6 +45,10 @@ const RESTORE_THREADS: usize = 2;
 /// first waits for the disk.
 const DELIVER_THREADS: usize = 2;
 
+/// A stream that resumes reads days of events as fast as it can; readers share what one thread
+/// reads, and deliveries do not notice.
+const STREAM_THREADS: usize = 1;
+
 /// Queries that may wait in a pool. Each takes tens of microseconds, so that is a fraction of a
 /// second; one more is answered as unavailable.
 const QUESTIONS_MAX: usize = 4_096;
@@ -57,6 +62,7 @@ pub(super) struct Readers {
     list: ReaderPool,
     restore: ReaderPool,
     deliver: ReaderPool,
+    stream: ReaderPool,
     state: Arc<CommitState>,
 }
 
@@ -68,6 +74,7 @@ impl Readers {
             list: ReaderPool::start("list", LIST_THREADS, db, state)?,
             restore: ReaderPool::start("restore", RESTORE_THREADS, db, state)?,
             deliver: ReaderPool::start("deliver", DELIVER_THREADS, db, state)?,
+            stream: ReaderPool::start("stream", STREAM_THREADS, db, state)?,
             state: Arc::clone(state),
         })
     }
@@ -97,6 +104,14 @@ impl Readers {
         self.deliver.answer(&self.state, question)
     }
 
+    /// Answers a query about an event for a stream, which the caller knows to be durable.
+    pub(super) fn follow<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
+    ) -> ReadAnswer<T> {
+        self.stream.answer(&self.state, question)
+    }
+
     /// Answers a query about events to be delivered, which must be durable as well.
     pub(super) fn deliver<T: Send + 'static>(
         &self,
@@ -120,6 +135,7 @@ impl Readers {
             &mut self.list,
             &mut self.restore,
             &mut self.deliver,
+            &mut self.stream,
         ] {
             pool.stop();
         }
