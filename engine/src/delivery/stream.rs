@@ -299,8 +299,7 @@ impl EventStream {
     /// Whether an event passes, as far as tags do not matter.
     fn may_pass(&self, row: &QueuedEvent) -> bool {
         let of_device = self.filter.device;
-        self.filter.event_types.has(row.event_type)
-            && of_device.is_none_or(|device| device == row.device)
+        self.filter.event_types.wants(row) && of_device.is_none_or(|device| device == row.device)
     }
 
     /// The devices on the page whose tags have to be read.

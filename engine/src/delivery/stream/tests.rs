@@ -64,6 +64,19 @@ fn a_heartbeat_comes_after_silence_with_the_position_behind_what_the_filter_refu
 }
 
 #[test]
+fn that_a_device_is_awake_or_asleep_is_not_streamed() {
+    let mut ledger = Ledger::default();
+    for kind in [Lifecycle::Awake, Lifecycle::Registered, Lifecycle::Asleep] {
+        ledger.append(5, EventType::Lifecycle);
+        ledger.rows.last_mut().unwrap().lifecycle = Some(kind);
+    }
+    let start = StreamPosition::behind(Sequence::default());
+    let mut reader = Reader::resumed(start, everything());
+    reader.run(&ledger);
+    assert_eq!(reader.numbers(), [2]);
+}
+
+#[test]
 fn an_event_that_is_no_longer_stored_is_passed() {
     let mut ledger = Ledger::default();
     let rows: Vec<_> = (0..3).map(|_| ledger.append(5, EventType::Error)).collect();
@@ -243,6 +256,7 @@ impl Ledger {
             device: key(device),
             event: EventId::from_bytes((u128::from(number)).to_be_bytes()),
             event_type,
+            lifecycle: None,
         };
         self.rows.push(row);
         row
