@@ -292,7 +292,7 @@ mod tests {
                 device: DeviceKey::from_bytes([number as u8; 16]),
                 event: EventId::from_bytes([7; 16]),
                 event_type: EventType::Lifecycle,
-                lifecycle: (number % 2 == 0).then_some(Lifecycle::Asleep),
+                lifecycle: number.is_multiple_of(2).then_some(Lifecycle::Asleep),
             },
             previous: Sequence(previous),
             event: Cow::Borrowed(event),
