@@ -8,7 +8,7 @@ use crate::test_service::{ID, start};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::client::{ApiClient, CUSTOMERS};
 use crate::vocabulary::device::DEVICE_IP;
-use crate::vocabulary::http::{Request, Response};
+use crate::vocabulary::http::{Request, Response, next_part};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::service::Service;
 
@@ -147,6 +147,20 @@ fn signing_out_ends_one_session_or_all_of_the_client() {
     );
     assert!(!other.is_signed_in() && !third.is_signed_in());
     assert_eq!(operator.call("GET", SESSION).status, 200);
+}
+
+#[test]
+fn a_stream_of_events_ends_with_its_session() {
+    let (service, client) = service_and_client(&[("SIGNALBOX_EVENT_STREAM_HEARTBEAT_MS", "50")]);
+    let browser = Browser::signed_in(&service, &client.credentials());
+    let request = browser.request("GET", &console_api("/events/stream"));
+    let mut connection = request.begin(service.http);
+    let mut received = next_part(&mut connection).unwrap().expect("a response");
+    assert_eq!(browser.send("DELETE", SESSION).status, 204);
+    while let Some(part) = next_part(&mut connection).unwrap() {
+        received.extend(part);
+    }
+    assert!(received.starts_with(b"HTTP/1.1 200") && received.ends_with(b"\r\n0\r\n\r\n"));
 }
 
 #[test]
