@@ -20,6 +20,7 @@ mod destinations;
 mod device;
 mod devices;
 mod docs;
+mod dtls;
 mod error;
 mod events;
 mod fields;
@@ -74,6 +75,7 @@ use engine::limits::SmsRules;
 use store::sealed::MasterKey;
 use store::{Backup, Commit, Loss, Reads};
 
+use crate::coaps_key::ShownServerKey;
 use crate::config::Config;
 use crate::operator::OperatorToken;
 
@@ -118,6 +120,8 @@ pub struct ApiParts {
     pub lost: Option<Loss>,
     /// The networks of customers.
     pub networks: Networks,
+    /// The key of the service for DTLS.
+    pub server_key: Arc<ShownServerKey>,
     /// Copies the store.
     pub backups: Arc<dyn Backup>,
     /// Does with SMS what the network says.
@@ -164,6 +168,8 @@ struct Api {
     lost: Option<Loss>,
     /// The networks of customers.
     networks: Networks,
+    /// The key of the service for DTLS.
+    server_key: Arc<ShownServerKey>,
     /// Copies the store.
     backups: Arc<dyn Backup>,
     /// Held while the networks of a customer are set.
@@ -241,6 +247,7 @@ impl ApiState {
             operator: parts.operator,
             lost: parts.lost,
             networks: parts.networks,
+            server_key: parts.server_key,
             backups: parts.backups,
             changing_networks: tokio::sync::Mutex::default(),
             platform: config.platform.clone(),

@@ -28,6 +28,7 @@ use engine::limits::Limits;
 use engine::limits::SmsRules;
 
 use crate::telemetry::{LogFilter, LogFormat};
+use crate::tls::KeyFiles;
 
 pub use layers::{ConfigFault, ConfigFaults, Layers, Source};
 pub use parse::SecretText;
@@ -115,6 +116,12 @@ settings! {
     coap: SocketAddr = "[::]:5683", Text, parse::address;
     /// UDP address and port for CoAP and LwM2M devices over DTLS.
     coaps: SocketAddr = "[::]:5684", Text, parse::address;
+    /// PEM file with the private key on P-256 with which the service proves its identity to devices
+    /// over DTLS; by default generated and stored. A changed file is read again.
+    coaps_key: Option<PathBuf> = "", Text, parse::optional(parse::path);
+    /// PEM file with the certificate chain of that key; without it devices get the public key
+    /// alone.
+    coaps_cert: Option<PathBuf> = "", Text, parse::optional(parse::path);
     /// Maximum number of DTLS sessions; beyond it the one that was silent longest ends.
     dtls_sessions_max: usize = "1000000", Number, parse::number(1..=16_000_000);
     /// Maximum number of DTLS handshakes in progress that have passed the cookie; beyond it the
@@ -506,6 +513,14 @@ impl Config {
         self.tls_cert.as_deref().zip(self.tls_key.as_deref())
     }
 
+    /// The key for DTLS and its certificate chain, if files have them.
+    pub fn coaps_key_files(&self) -> Option<KeyFiles> {
+        Some(KeyFiles {
+            key: self.coaps_key.clone()?,
+            cert: self.coaps_cert.clone(),
+        })
+    }
+
     /// The configuration with every default.
     #[cfg(test)]
     pub(crate) fn of_defaults() -> Self {
@@ -519,6 +534,9 @@ impl Config {
                 None => ("tls_key", "tls_cert"),
             };
             reading.fault(given, format!("requires {missing}"));
+        }
+        if self.coaps_cert.is_some() && self.coaps_key.is_none() {
+            reading.fault("coaps_cert", "requires coaps_key".to_owned());
         }
         self.check_smpp(reading);
     }

@@ -4,6 +4,7 @@ pub mod api;
 pub mod backup;
 pub mod check;
 pub mod cli;
+pub mod coaps_key;
 pub mod config;
 mod data_dir;
 pub mod deliveries;

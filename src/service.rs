@@ -20,6 +20,7 @@ use actors::clock::{Clock, wall_clock};
 use actors::delivery::{BrokerConnections, Deliveries, DeliveryParts, command_queue};
 use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
+use actors::kept_sessions::KeptSessions;
 use actors::logging::{Logging, RetentionPeriods};
 use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
@@ -29,6 +30,7 @@ use actors::sms::network::SmsNetwork;
 use actors::socket::{self, Open};
 use actors::web::{self, Drain, Listening, Web};
 use engine::associations::AssociationSecrets;
+use engine::associations::server_key::ServerKey;
 use engine::rules::{EndpointTrust, Rules, TransmissionRules};
 use store::sealed::{KeyError, MasterKey};
 use store::{Commit, OpenError, Options, Pressure, SledStore, Store, Unavailable};
@@ -38,6 +40,7 @@ use tracing::{info, warn};
 
 use crate::api::networks::Networks;
 use crate::api::{self, ApiState, ServedRoutes};
+use crate::coaps_key::{self, ShownServerKey, StoredKeyError};
 use crate::config::{Config, cores};
 use crate::data_dir;
 use crate::deliveries::{self, DeliveryError};
@@ -80,6 +83,9 @@ pub enum StartError {
     /// Some secrets may be sealed with the next master key.
     #[error("the change of the master key in {0} was interrupted: run `signalbox rekey` again")]
     MasterKeyChanging(PathBuf),
+    /// The private key of the service cannot be used.
+    #[error(transparent)]
+    ServerKey(#[from] StoredKeyError),
     /// The operator's token cannot be read or generated.
     #[error("cannot read or create the operator token: {0}")]
     OperatorToken(io::Error),
@@ -163,8 +169,16 @@ impl Service {
             rules: Arc::new(config.delivery_rules()),
         };
         let link = smpp::options(config)?;
-        let epoch = store.take_over().await?;
+        let key_files = config.coaps_key_files();
+        let key_files = key_files.map(|it| it.read().map(|material| (it, material)));
+        let key_files = key_files.transpose()?;
+        let server_key = match &key_files {
+            Some((_, material)) => coaps_key::of_files(material).map_err(TlsError::from)?,
+            None => coaps_key::stored(&*store, &master_key).await?,
+        };
         let listeners = Listeners::open(config)?;
+        // Kept sessions are of the epoch before: a start that ends before this leaves them.
+        let epoch = store.take_over().await?;
         let networks = Networks::load(&*store).await?;
         let (commits, reads) = (store.clone(), store.clone());
         let logging =
@@ -178,7 +192,12 @@ impl Service {
             epoch,
             limits: config.arbiter_limits(),
             association_limits: config.association_limits(),
-            secrets: association_secrets(&master_key)?,
+            secrets: association_secrets(&master_key, server_key.clone())?,
+            kept_sessions: Some(KeptSessions::new(
+                config.data_dir.join("dtls-sessions"),
+                Arc::clone(&master_key),
+                epoch,
+            )),
             master_key: Arc::clone(&master_key),
         };
         let arbiters = Arbiters::start(parts, listeners.sockets, &logging);
@@ -204,6 +223,14 @@ impl Service {
         let smpp = link.map(|link| Smpp::start(clock.clone(), sms_network.clone(), link));
         let smpp = smpp.transpose().map_err(LinkError::from)?;
         let operator_token_path = operator.path.clone();
+        let server_key = Arc::new(ShownServerKey::new(server_key));
+        if let Some((files, material)) = key_files {
+            let (shown, devices) = (Arc::clone(&server_key), arbiters.devices());
+            files.follow("DTLS key", material.fingerprint(), move |material| {
+                shown.replace(coaps_key::of_files(material)?, &devices);
+                Ok(())
+            });
+        }
         let commits: Arc<dyn Commit> = store.clone();
         let parts = api::ApiParts {
             commits: Arc::clone(&commits),
@@ -216,6 +243,7 @@ impl Service {
             operator,
             lost,
             networks,
+            server_key,
             backups,
             sms_network,
             smpp: smpp.clone(),
@@ -283,6 +311,7 @@ impl Service {
             warn!(%error, "the runner of jobs has stopped");
         }
         self.arbiters.quiesce().await;
+        self.arbiters.keep_sessions().await;
         info!("stopped");
     }
 }
@@ -295,9 +324,9 @@ pub fn serve(config: &Config, replace: fn(Duration) -> Infallible) -> Result<(),
         let started_at = Instant::now();
         let service = Service::start(config).await?;
         // A program that reads the announcement may send a signal immediately.
-        let mut signals = match config.tls() {
-            None => Signals::listen(),
-            Some(_) => Signals::listen_without_hangup(),
+        let mut signals = match (config.tls(), config.coaps_key_files()) {
+            (None, None) => Signals::listen(),
+            (Some(_), _) | (_, Some(_)) => Signals::listen_without_hangup(),
         };
         service.announce();
         tokio::select! {
@@ -344,7 +373,7 @@ impl Signals {
         }
     }
 
-    /// SIGHUP has the certificate of the API read again.
+    /// SIGHUP has certificates and keys read again.
     fn listen_without_hangup() -> Self {
         Self {
             terminate: heard(SignalKind::terminate()),
@@ -553,12 +582,16 @@ fn master_key(config: &Config) -> Result<MasterKey, StartError> {
 
 /// The secrets of DTLS. Cookies live for seconds; tickets are to survive the process, whatever ends
 /// it.
-fn association_secrets(master_key: &MasterKey) -> Result<AssociationSecrets, StartError> {
+fn association_secrets(
+    master_key: &MasterKey,
+    server_key: ServerKey,
+) -> Result<AssociationSecrets, StartError> {
     let mut cookies = [0; 32];
     getrandom::fill(&mut cookies).map_err(|error| StartError::Entropy(io::Error::other(error)))?;
     Ok(AssociationSecrets {
         cookies,
         tickets: master_key.derive(b"signalbox DTLS session tickets"),
+        server_key,
     })
 }
 

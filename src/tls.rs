@@ -1,7 +1,7 @@
-//! The certificate of the API: read from PEM files, and read again when they change or on SIGHUP.
+//! Certificates and their keys: read from PEM files, and read again when they change or on SIGHUP.
 //!
-//! New connections get the certificate that was read last. Files that cannot be used leave the
-//! certificate as it is, so a renewal that writes one file after the other does no harm.
+//! New connections get what was read last. Files that cannot be used leave it as it is, so a
+//! renewal that writes one file after the other does no harm.
 
 use std::fmt;
 use std::fs;
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use engine::associations::server_key::InvalidServerKey;
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::{Error as PemError, PemObject as _};
@@ -38,35 +39,127 @@ pub enum TlsError {
     /// The key does not belong to the certificate, or its kind is not supported.
     #[error("cannot use the TLS certificate and key: {0}")]
     Unusable(#[from] rustls::Error),
+    /// The same, for DTLS.
+    #[error("cannot use the certificate and key for DTLS: {0}")]
+    UnusableForDtls(#[from] InvalidServerKey),
 }
 
-/// A certificate chain with its private key, in two files.
+/// The files of a private key and of the certificate chain that it is shown by, if there is one.
+#[derive(Clone, Debug)]
+pub struct KeyFiles {
+    /// The certificate chain.
+    pub cert: Option<PathBuf>,
+    /// The private key.
+    pub key: PathBuf,
+}
+
+/// What is in the files of a key.
+pub struct KeyMaterial {
+    /// The certificate chain, the own certificate first.
+    pub certificates: Vec<CertificateDer<'static>>,
+    /// The private key.
+    pub key: PrivateKeyDer<'static>,
+    fingerprint: u64,
+}
+
+/// The certificate of the API.
 pub struct Certificate {
-    cert: PathBuf,
-    key: PathBuf,
+    files: KeyFiles,
     current: RwLock<Arc<CertifiedKey>>,
     /// The fingerprint of what was read first.
     loaded: u64,
 }
 
-/// The contents of both files.
-struct Contents {
-    cert: Vec<u8>,
-    key: Zeroizing<Vec<u8>>,
+impl KeyFiles {
+    /// Reads the files.
+    pub fn read(&self) -> Result<KeyMaterial, TlsError> {
+        let read = |path: &Path| {
+            let bytes = fs::read(path);
+            bytes.map_err(|error| refused(path)(PemError::Io(error)))
+        };
+        let mut hasher = DefaultHasher::new();
+        let mut certificates = Vec::new();
+        if let Some(path) = &self.cert {
+            let bytes = read(path)?;
+            hasher.write(&bytes);
+            let chain = CertificateDer::pem_slice_iter(&bytes).collect::<Result<_, _>>();
+            certificates = chain.map_err(refused(path))?;
+        }
+        let key = Zeroizing::new(read(&self.key)?);
+        hasher.write(&key);
+        Ok(KeyMaterial {
+            certificates,
+            key: PrivateKeyDer::from_pem_slice(&key).map_err(refused(&self.key))?,
+            fingerprint: hasher.finish(),
+        })
+    }
+
+    /// Follows the files for as long as the process runs. `show` gets what is in them, whenever
+    /// that has changed since `seen`, and on SIGHUP.
+    pub fn follow(
+        self,
+        what: &'static str,
+        seen: u64,
+        show: impl Fn(&KeyMaterial) -> Result<(), TlsError> + 'static,
+    ) {
+        let hangup = signal(SignalKind::hangup()).expect("the runtime handles signals");
+        actix_rt::spawn(self.followed(what, seen, show, hangup));
+    }
+
+    async fn followed(
+        self,
+        what: &'static str,
+        seen: u64,
+        show: impl Fn(&KeyMaterial) -> Result<(), TlsError>,
+        mut hangup: Signal,
+    ) {
+        let mut looks = interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut seen = Some(seen);
+        loop {
+            let is_asked = tokio::select! {
+                _ = hangup.recv() => true,
+                _ = looks.tick() => false,
+            };
+            let read = self.read();
+            let found = read.as_ref().ok().map(KeyMaterial::fingerprint);
+            if !is_asked && found == seen {
+                continue;
+            }
+            seen = found;
+            match read.and_then(|material| show(&material)) {
+                Ok(()) => info!(path = %self.key.display(), "{what} read again"),
+                Err(error) => error!(%error, "the {what} stays as it was"),
+            }
+        }
+    }
+}
+
+impl KeyMaterial {
+    /// Tells the contents of files from others.
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    fn certified(&self) -> Result<CertifiedKey, TlsError> {
+        let provider = aws_lc_rs::default_provider();
+        let (chain, key) = (self.certificates.clone(), self.key.clone_key());
+        Ok(CertifiedKey::from_der(chain, key, &provider)?)
+    }
 }
 
 impl Certificate {
     /// Reads a certificate chain and its private key.
     pub fn load(cert: &Path, key: &Path) -> Result<Arc<Self>, TlsError> {
-        let (cert, key) = (cert.to_path_buf(), key.to_path_buf());
-        let contents = Contents::read(&cert, &key)?;
-        let current = RwLock::new(Arc::new(contents.certified(&cert, &key)?));
-        let loaded = contents.fingerprint();
+        let files = KeyFiles {
+            cert: Some(cert.to_path_buf()),
+            key: key.to_path_buf(),
+        };
+        let material = files.read()?;
         Ok(Arc::new(Self {
-            cert,
-            key,
-            current,
-            loaded,
+            files,
+            current: RwLock::new(Arc::new(material.certified()?)),
+            loaded: material.fingerprint(),
         }))
     }
 
@@ -80,37 +173,14 @@ impl Certificate {
 
     /// Follows the files for as long as the process runs.
     pub fn follow(self: &Arc<Self>) {
-        let hangup = signal(SignalKind::hangup()).expect("the runtime handles signals");
-        actix_rt::spawn(Arc::clone(self).followed(hangup));
-    }
-
-    async fn followed(self: Arc<Self>, mut hangup: Signal) {
-        let mut looks = interval(LOOK);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut seen = Some(self.loaded);
-        loop {
-            let is_asked = tokio::select! {
-                _ = hangup.recv() => true,
-                _ = looks.tick() => false,
-            };
-            let contents = Contents::read(&self.cert, &self.key);
-            let found = contents.as_ref().ok().map(Contents::fingerprint);
-            if !is_asked && found == seen {
-                continue;
-            }
-            seen = found;
-            match contents.and_then(|contents| self.show(&contents)) {
-                Ok(()) => info!(path = %self.cert.display(), "TLS certificate read again"),
-                Err(error) => error!(%error, "the TLS certificate stays as it was"),
-            }
-        }
-    }
-
-    /// New connections get this certificate.
-    fn show(&self, contents: &Contents) -> Result<(), TlsError> {
-        let certified = Arc::new(contents.certified(&self.cert, &self.key)?);
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = certified;
-        Ok(())
+        let shown = Arc::clone(self);
+        let files = self.files.clone();
+        files.follow("TLS certificate", self.loaded, move |material| {
+            let certified = Arc::new(material.certified()?);
+            let current = shown.current.write();
+            *current.unwrap_or_else(PoisonError::into_inner) = certified;
+            Ok(())
+        });
     }
 }
 
@@ -124,36 +194,8 @@ impl ResolvesServerCert for Certificate {
 impl fmt::Debug for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Certificate")
-            .field("cert", &self.cert)
+            .field("files", &self.files)
             .finish_non_exhaustive()
-    }
-}
-
-impl Contents {
-    fn read(cert: &Path, key: &Path) -> Result<Self, TlsError> {
-        let read = |path: &Path| {
-            let bytes = fs::read(path);
-            bytes.map_err(|error| refused(path)(PemError::Io(error)))
-        };
-        Ok(Self {
-            cert: read(cert)?,
-            key: Zeroizing::new(read(key)?),
-        })
-    }
-
-    fn fingerprint(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        hasher.write(&self.cert);
-        hasher.write(&self.key);
-        hasher.finish()
-    }
-
-    fn certified(&self, cert: &Path, key: &Path) -> Result<CertifiedKey, TlsError> {
-        let chain = CertificateDer::pem_slice_iter(&self.cert).collect::<Result<Vec<_>, _>>();
-        let chain = chain.map_err(refused(cert))?;
-        let key = PrivateKeyDer::from_pem_slice(&self.key).map_err(refused(key))?;
-        let provider = aws_lc_rs::default_provider();
-        Ok(CertifiedKey::from_der(chain, key, &provider)?)
     }
 }
 

@@ -12,7 +12,9 @@ use tracing::warn;
 use crate::devices::Devices;
 use crate::logging::Logging;
 use crate::registry::context::{ArbiterParts, ArbiterPlacement, StartupBarrier};
-use crate::registry::{ConnectArbiters, FlushOutbound, Quiesce, Registry, StopArbiter};
+use crate::registry::{
+    ConnectArbiters, FlushOutbound, KeepSessions, Quiesce, Registry, StopArbiter,
+};
 use crate::socket::Open;
 
 /// The arbiters of a process.
@@ -31,6 +33,8 @@ impl Arbiters {
         let shard_map = ShardMap::among(sockets.len());
         let arbiters: Vec<Arbiter> = sockets.iter().map(|_| Arbiter::new()).collect();
         let startup_barrier = Arc::new(StartupBarrier::of(sockets.len()));
+        let kept = parts.kept_sessions.as_ref();
+        let mut kept = kept.map_or_else(Vec::new, |it| it.take(sockets.len()));
         let registries: Arc<[Addr<Registry>]> = shard_map
             .arbiters()
             .zip(sockets.into_iter().zip(&arbiters))
@@ -40,6 +44,10 @@ impl Arbiters {
                     arbiter_id: here,
                     shard_map,
                     startup_barrier,
+                    sessions: kept
+                        .get_mut(here.index())
+                        .map(std::mem::take)
+                        .unwrap_or_default(),
                 };
                 Registry::start_on(arbiter, place, parts.clone(), open, logging.clone())
             })
@@ -82,6 +90,14 @@ impl Arbiters {
         }
         for registry in &*self.actors {
             warn_if_stopped(registry.send(FlushOutbound).await);
+        }
+    }
+
+    /// Keeps the sessions over DTLS for the next process, once the devices are quiesced. Nothing is
+    /// sent over them any more.
+    pub async fn keep_sessions(&self) {
+        for registry in &*self.actors {
+            warn_if_stopped(registry.send(KeepSessions).await);
         }
     }
 

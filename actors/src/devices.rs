@@ -8,6 +8,7 @@ use actix::Addr;
 use engine::action::{NewAction, WakeUp};
 use engine::arbiter::input::{DeviceCommand, DeviceReply, PendingCommand};
 use engine::associations::AssociationSnapshot;
+use engine::associations::server_key::ServerKey;
 use engine::device::queue::{Accepted, CancelRefusal, Cancelled};
 use engine::device::refusal::SubmitRefusal;
 use engine::device::snapshot::Snapshot;
@@ -25,7 +26,10 @@ use tracing::{Span, error};
 use crate::meters::pending::{PendingQuestion, questions_for};
 use crate::policy::{PolicyChanged, policy_of};
 use crate::registry::context::ArbiterParts;
-use crate::registry::{AskDevice, DescribeAssociation, EndSession, ListStrangers, Registry};
+use crate::registry::{
+    AskDevice, DescribeAssociation, EndCertified, EndSession, ListStrangers, Registry,
+    ShowServerKey,
+};
 use crate::reply::ReplyTo;
 use crate::sms::ids::SmsIds;
 
@@ -177,6 +181,25 @@ impl Devices {
             ended.map_err(|_| Unserved::Failed)?;
         }
         Ok(())
+    }
+
+    /// Ends the DTLS sessions of a customer's devices that began with a certificate, once a change
+    /// of its authorities is durable.
+    pub async fn end_certified(&self, customer: &CustomerId) -> Result<(), Unserved> {
+        for registry in &*self.registries {
+            let ended = registry.send(EndCertified(customer.clone())).await;
+            ended.map_err(|_| Unserved::Failed)?;
+        }
+        Ok(())
+    }
+
+    /// Shows another key of the service from the next DTLS handshake on.
+    pub fn show_server_key(&self, key: &ServerKey) {
+        for registry in &*self.registries {
+            if registry.try_send(ShowServerKey(key.clone())).is_err() {
+                error!("a registry is busy; it shows the former key of the service");
+            }
+        }
     }
 
     /// Has a device adopt its changed profile, once that is durable.

@@ -12,6 +12,7 @@ pub mod devices;
 mod drop_tally;
 pub mod http;
 pub mod jobs;
+pub mod kept_sessions;
 pub mod logging;
 mod meters;
 pub mod policy;

@@ -21,6 +21,7 @@ use engine::arbiter::input::{
     ActorExit, Conditions, DeviceInput, PendingCommand, Received, StartupPage, StoreUnavailable,
 };
 use engine::arbiter::{Arbiter, ArbiterEffects};
+use engine::associations::server_key::ServerKey;
 use engine::associations::{
     AssociationEffect, AssociationSnapshot, Associations, ClaimId, ClaimedIdentity,
     KnownCredentials, OpenPsk, SecureMoment,
@@ -31,7 +32,7 @@ use engine::device::Device;
 use engine::device::record::RestoredDevice;
 use engine::dispatch::datagram_form::DatagramForm;
 use engine::dispatch::{Classified, DropReason};
-use engine::ids::DeviceKey;
+use engine::ids::{CustomerId, DeviceKey};
 use engine::limits::INPUTS_MAX;
 use engine::moment::Timestamp;
 use engine::peer::{Peer, Transport};
@@ -243,10 +244,29 @@ impl Registry {
         identity: ClaimedIdentity,
         ctx: &mut Context<Self>,
     ) {
-        let found = self.context.store.profile_by_name(identity.name());
+        let (store, name) = (Arc::clone(&self.context.store), identity.name());
+        let is_certificate = matches!(identity, ClaimedIdentity::Certificate { .. });
+        let found = async move {
+            let Some(profile) = store.profile_by_name(name).await? else {
+                return Ok(None);
+            };
+            let authorities = match is_certificate {
+                true => {
+                    let customer = profile.customer.clone();
+                    store.certificate_authorities(customer).await?
+                }
+                false => None,
+            };
+            Ok(Some((profile, authorities)))
+        };
         ctx.spawn(found.into_actor(self).map(move |found, registry, ctx| {
             let found = found.map_err(|Unavailable| StoreUnavailable);
-            let found = found.map(|it| it.map(|profile| registry.open_keys(profile, &identity)));
+            let found = found.map(|it| {
+                it.map(|(profile, authorities)| KnownCredentials {
+                    authorities,
+                    ..registry.open_keys(profile, &identity)
+                })
+            });
             registry.decide_secured(ctx, |associations, m, out| {
                 associations.handle_credentials(m, claim, found, out);
             });
@@ -267,6 +287,7 @@ impl Registry {
         KnownCredentials {
             profile: Box::new(profile),
             psks,
+            authorities: None,
         }
     }
 
@@ -759,6 +780,36 @@ impl Handler<EndSession> for Registry {
     }
 }
 
+/// Ends the DTLS sessions of a customer's devices that began with a certificate, because its
+/// authorities have changed.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct EndCertified(pub(crate) CustomerId);
+
+impl Handler<EndCertified> for Registry {
+    type Result = ();
+
+    fn handle(&mut self, EndCertified(customer): EndCertified, ctx: &mut Context<Self>) {
+        self.decide_secured(ctx, |associations, m, out| {
+            associations.end_certified(m, &customer, out);
+        });
+        self.end_turn();
+    }
+}
+
+/// Shows another key of the service from the next DTLS handshake on.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct ShowServerKey(pub(crate) ServerKey);
+
+impl Handler<ShowServerKey> for Registry {
+    type Result = ();
+
+    fn handle(&mut self, ShowServerKey(key): ShowServerKey, _: &mut Context<Self>) {
+        self.context.associations.borrow_mut().show_key(&key);
+    }
+}
+
 /// Receives no datagram, wakes no device and begins no restore any more; commands are still
 /// answered.
 #[derive(Message)]
@@ -789,6 +840,25 @@ impl Handler<FlushOutbound> for Registry {
 
     fn handle(&mut self, _: FlushOutbound, _: &mut Context<Self>) -> MessageResult<FlushOutbound> {
         self.context.sockets.iter().for_each(Socket::flush);
+        MessageResult(())
+    }
+}
+
+/// Ends the DTLS sessions of this arbiter and keeps them for the next process.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct KeepSessions;
+
+impl Handler<KeepSessions> for Registry {
+    type Result = MessageResult<KeepSessions>;
+
+    fn handle(&mut self, _: KeepSessions, _: &mut Context<Self>) -> MessageResult<KeepSessions> {
+        if let Some(kept) = &self.context.kept_sessions {
+            let mut associations = self.context.associations.borrow_mut();
+            kept.keep(self.context.arbiter_id.number(), |record| {
+                associations.export(record);
+            });
+        }
         MessageResult(())
     }
 }

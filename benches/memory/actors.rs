@@ -13,6 +13,7 @@ use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
 use actors::socket::{self, Open};
 use engine::arbiter::ArbiterLimits;
+use engine::associations::server_key::ServerKey;
 use engine::associations::{AssociationLimits, AssociationSecrets};
 use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS};
 use store::sealed::MasterKey;
@@ -51,7 +52,9 @@ pub(crate) async fn run(devices: u32) {
         secrets: AssociationSecrets {
             cookies: [1; 32],
             tickets: [2; 32],
+            server_key: ServerKey::from_scalar(&[3; 32]).expect("a key"),
         },
+        kept_sessions: None,
         master_key: Arc::new(MasterKey::from_bytes(&[3; 32])),
     };
     let open = || socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use engine::certificate_authorities::CertificateAuthorities;
 use engine::change::{Batch, UniqueName};
 use engine::device::record::RestoredDevice;
 use engine::directory::sms::waking::WakeUpFacts;
@@ -15,6 +16,7 @@ use engine::limits::SmsRules;
 use engine::moment::Timestamp;
 use engine::policy::CustomerSettings;
 use engine::profile::Profile;
+use engine::sealed::Sealed;
 use store::{
     Commit, DeviceReads, Maintenance, Pressure, ReadAnswer, Receipt, RestoredPage, Retention,
     SweepReport, Unavailable,
@@ -69,6 +71,10 @@ impl Commit for SyntheticStore {
 impl Maintenance for SyntheticStore {
     fn take_over(&self) -> ReadAnswer<u64> {
         answer_later(1)
+    }
+
+    fn server_key(&self, new: Sealed) -> ReadAnswer<Sealed> {
+        answer_later(new)
     }
 
     fn sweep(&self, _: Retention, _: u32) -> ReadAnswer<SweepReport> {
@@ -127,6 +133,10 @@ impl DeviceReads for SyntheticStore {
     }
 
     fn all_customer_settings(&self) -> ReadAnswer<Vec<CustomerSettings>> {
+        unknown()
+    }
+
+    fn certificate_authorities(&self, _: CustomerId) -> ReadAnswer<Option<CertificateAuthorities>> {
         unknown()
     }
 

@@ -15,6 +15,7 @@ use actors::jobs::{JobParts, Jobs};
 use actors::sms::network::SmsNetwork;
 use actors::web::{self, Listening, Web};
 use engine::action::{Lwm2mRequest, Mode, NewAction, Request};
+use engine::associations::server_key::ServerKey;
 use engine::change::{Batch, Change, Owner};
 use engine::customer::{AccessToken, ApiClient, ClientOwner, Customer, Scopes, SecretDigest};
 use engine::device::Device;
@@ -24,6 +25,7 @@ use engine::ids::{ClientId, TraceId};
 use engine::policy::CustomerPolicy;
 use signalbox::api::networks::Networks;
 use signalbox::api::{self, ApiParts, ApiState, ServedRoutes};
+use signalbox::coaps_key::ShownServerKey;
 use signalbox::config::{self, Config};
 use signalbox::deliveries;
 use signalbox::operator::OperatorToken;
@@ -166,6 +168,9 @@ pub(crate) fn serve(
         operator,
         lost: None,
         networks: Networks::default(),
+        server_key: Arc::new(ShownServerKey::new(
+            ServerKey::from_scalar(&[3; 32]).expect("a key"),
+        )),
         backups: shelf.store.clone(),
         sms_network,
         smpp: None,
@@ -264,6 +269,7 @@ pub(crate) fn credentials(shelf: &TempStore) -> Batch {
         networks: Box::default(),
         wake_up: None,
         offline_after_s: None,
+        authorities: None,
         id: customer,
         number: 1,
         name: "bench".into(),

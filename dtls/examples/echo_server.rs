@@ -76,7 +76,7 @@ impl Server {
                     identity,
                 } => self.provide(association, identity)?,
                 // The server has no key of its own: these suites are not chosen.
-                Effect::AdmitPublicKey { .. } => (),
+                Effect::AdmitPublicKey { .. } | Effect::AdmitCertificate { .. } => (),
                 Effect::Received {
                     association,
                     content,

@@ -100,6 +100,24 @@ impl AssociationId {
         }
     }
 
+    /// How long [`Self::to_bytes`] is.
+    pub const BYTES: usize = 6;
+
+    /// The id as bytes, for what a caller exports with a session.
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
+        let [_, a, b, c] = self.slot.to_be_bytes();
+        let [_, d, e, f] = self.tag.to_be_bytes();
+        [a, b, c, d, e, f]
+    }
+
+    /// The id with these bytes.
+    pub fn from_bytes([a, b, c, d, e, f]: [u8; Self::BYTES]) -> Self {
+        Self {
+            slot: u32::from_be_bytes([0, a, b, c]),
+            tag: u32::from_be_bytes([0, d, e, f]),
+        }
+    }
+
     pub(crate) fn slot(self) -> u32 {
         self.slot
     }

@@ -49,17 +49,19 @@ pub(crate) enum RecordCipher {
 }
 
 impl CipherSuite {
-    /// Every suite, the server's preference first: forward secrecy, then the long tag.
+    /// Every suite, the server's preference first: a pre-shared key, which a client offers only if
+    /// it has one, while many offer certificates without having one; then forward secrecy; then
+    /// the long tag.
     pub const ALL: [Self; 9] = [
-        Self::EcdheEcdsaAes128Gcm,
-        Self::EcdheEcdsaAes128Ccm,
-        Self::EcdheEcdsaAes128Ccm8,
         Self::EcdhePskAes128Gcm,
         Self::EcdhePskAes128Ccm,
         Self::EcdhePskAes128Ccm8,
         Self::PskAes128Gcm,
         Self::PskAes128Ccm,
         Self::PskAes128Ccm8,
+        Self::EcdheEcdsaAes128Gcm,
+        Self::EcdheEcdsaAes128Ccm,
+        Self::EcdheEcdsaAes128Ccm8,
     ];
 
     /// Its name, as IANA registers it.

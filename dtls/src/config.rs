@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::cipher_suite::CipherSuite;
 use crate::handshake::resumption::Resumption;
 use crate::handshake::ticket::TicketKey;
-use crate::signature::ServerKey;
+use crate::signature::SigningKey;
 
 /// The settings of an endpoint. [`Config::new`] has the defaults.
 #[derive(Clone)]
@@ -25,7 +25,7 @@ pub struct Config {
     pub cipher_suites: Vec<CipherSuite>,
     /// The server's key for peers without a pre-shared one. Default: none, so that their suites are
     /// not chosen.
-    pub server_key: Option<Arc<ServerKey>>,
+    pub server_key: Option<Arc<SigningKey>>,
     /// What a server does with clients that do not know RFC 7627. Default: accepted, but their
     /// sessions cannot be resumed.
     pub extended_master_secret: ExtendedMasterSecret,
@@ -82,6 +82,11 @@ pub struct ClientConfig {
     pub psk: Box<[u8]>,
     /// Whether Connection IDs are offered (RFC 9146).
     pub connection_id: ConnectionIdOffer,
+    /// The key and the certificates that are shown where there is no pre-shared key; without
+    /// certificates a raw public key. Default: none.
+    pub signing_key: Option<Arc<SigningKey>>,
+    /// The SubjectPublicKeyInfo that the server has to prove then.
+    pub server_public_key: Box<[u8]>,
     /// A session to resume.
     pub resumption: Option<Resumption>,
     /// The longest plaintext of a record that is accepted (RFC 8449), at least 64.
@@ -136,8 +141,24 @@ impl ClientConfig {
             psk_identity: identity.into(),
             psk: key.into(),
             connection_id: ConnectionIdOffer::Empty,
+            signing_key: None,
+            server_public_key: Box::default(),
             resumption: None,
             record_size_limit: None,
+        }
+    }
+
+    /// Offers every suite without a pre-shared key, and a Connection ID as [`Self::with_psk`]. The
+    /// server is known by its public key, however it shows it.
+    pub fn with_signing_key(key: Arc<SigningKey>, server_public_key: &[u8]) -> Self {
+        Self {
+            cipher_suites: CipherSuite::ALL
+                .into_iter()
+                .filter(|suite| !suite.has_psk())
+                .collect(),
+            signing_key: Some(key),
+            server_public_key: server_public_key.into(),
+            ..Self::with_psk(&[], &[])
         }
     }
 }

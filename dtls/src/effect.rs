@@ -10,6 +10,7 @@ use crate::cipher_suite::CipherSuite;
 use crate::handshake::resumption::Resumption;
 use crate::identity::Identity;
 use crate::moment::Timestamp;
+use crate::x509::CertificateChain;
 
 /// One effect of a call.
 #[derive(Debug)]
@@ -38,6 +39,17 @@ pub enum Effect<'e> {
         association: AssociationId,
         /// The SubjectPublicKeyInfo, in DER.
         public_key: &'e [u8],
+    },
+    /// Say under which name the owner of a certificate is known, with
+    /// [`Endpoint::admit_as`](crate::Endpoint::admit_as), or
+    /// [`Endpoint::refuse`](crate::Endpoint::refuse) it, now or later. The peer has proved that it
+    /// has the private key; whether the chain leads to an authority is for the caller to ask
+    /// ([`CertificateChain::verify`]).
+    AdmitCertificate {
+        /// The handshake.
+        association: AssociationId,
+        /// The certificates of the peer.
+        chain: &'e CertificateChain,
     },
     /// A handshake has succeeded: datagrams of the association are from this identity.
     Established {
@@ -148,6 +160,7 @@ enum Item {
     Send(SocketAddr, Range<usize>),
     LookUpPsk(AssociationId, Box<[u8]>),
     AdmitPublicKey(AssociationId, Box<[u8]>),
+    AdmitCertificate(AssociationId, Box<CertificateChain>),
     Established(Box<Establishment>),
     Received(AssociationId, Range<usize>),
     Moved(AssociationId, SocketAddr, SocketAddr),
@@ -211,6 +224,11 @@ impl Effects {
         self.items.push(Item::AdmitPublicKey(association, key));
     }
 
+    pub(crate) fn admit_certificate(&mut self, association: AssociationId, it: CertificateChain) {
+        self.items
+            .push(Item::AdmitCertificate(association, Box::new(it)));
+    }
+
     pub(crate) fn established(&mut self, establishment: Establishment) {
         self.items.push(Item::Established(Box::new(establishment)));
     }
@@ -241,6 +259,10 @@ impl Effects {
             Item::LookUpPsk(association, identity) => Effect::LookUpPsk {
                 association: *association,
                 identity,
+            },
+            Item::AdmitCertificate(association, chain) => Effect::AdmitCertificate {
+                association: *association,
+                chain,
             },
             Item::AdmitPublicKey(association, public_key) => Effect::AdmitPublicKey {
                 association: *association,

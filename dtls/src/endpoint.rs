@@ -30,6 +30,7 @@ use crate::moment::{Moment, Timestamp};
 use crate::presentation::Reader;
 use crate::record::{ContentType, PLAINTEXT_MAX, Record};
 use crate::session::EPOCH;
+use crate::signature::SigningKey;
 
 /// A session moves to the end of the order of age only after this part of the idle timeout: a
 /// record then touches one session in memory, not three.
@@ -40,8 +41,10 @@ const AGE_STEPS: u64 = 16;
 /// There are three kinds of calls:
 ///
 /// - inputs, which leave their effects in a buffer: [`Self::handle_datagram`],
-///   [`Self::handle_timeout`], [`Self::provide_psk`], [`Self::admit`], [`Self::refuse`];
-/// - commands: [`Self::connect`], [`Self::send`], [`Self::close`], [`Self::forget`];
+///   [`Self::handle_timeout`], [`Self::provide_psk`], [`Self::admit`], [`Self::admit_as`],
+///   [`Self::refuse`];
+/// - commands: [`Self::connect`], [`Self::send`], [`Self::close`], [`Self::forget`],
+///   [`Self::show_key`];
 /// - questions: [`Self::next_timeout`], [`Self::peer`], [`Self::identity`], [`Self::counters`].
 #[derive(Debug)]
 pub struct Endpoint {
@@ -182,7 +185,27 @@ impl Endpoint {
         self.open_early(moment, id, out);
     }
 
-    /// Answers [`Effect::AdmitPublicKey`](crate::Effect::AdmitPublicKey): nobody known has the key.
+    /// Answers [`Effect::AdmitCertificate`](crate::Effect::AdmitCertificate): the owner of the
+    /// certificate is known under this name, which becomes the identity of the session.
+    pub fn admit_as(
+        &mut self,
+        moment: &mut Moment<'_>,
+        id: AssociationId,
+        name: &[u8],
+        out: &mut Effects,
+    ) {
+        let Some(handshake) = self.handshake_mut(id) else {
+            return;
+        };
+        let Role::Server(server) = &mut handshake.role else {
+            return;
+        };
+        server.admit_as(name, &mut handshake.transport);
+        self.open_early(moment, id, out);
+    }
+
+    /// Answers [`Effect::AdmitPublicKey`](crate::Effect::AdmitPublicKey) and
+    /// [`Effect::AdmitCertificate`](crate::Effect::AdmitCertificate): nobody known has the key.
     pub fn refuse(&mut self, id: AssociationId, out: &mut Effects) {
         let description = AlertDescription::ACCESS_DENIED;
         if self.handshake_mut(id).is_some() {
@@ -264,6 +287,11 @@ impl Endpoint {
             }
         };
         unlist(by_peer, association.peer, id);
+    }
+
+    /// Shows another key to the clients of later handshakes.
+    pub fn show_key(&mut self, key: Option<Arc<SigningKey>>) {
+        Arc::make_mut(&mut self.config).server_key = key;
     }
 
     /// When [`Self::handle_timeout`] is to be called.

@@ -2,13 +2,14 @@
 //! not a part of the API.
 
 use crate::alert::Alert;
-use crate::handshake::certificate;
+use crate::handshake::certificate::{self, CertificateType, ShownKey};
 use crate::handshake::extension::Extensions;
 use crate::handshake::hello::{self, ClientHello, ServerHello};
 use crate::handshake::message::{Fragment, MessageType};
 use crate::handshake::resumption::Resumable;
 use crate::handshake::ticket;
 use crate::key_agreement;
+use crate::moment::Timestamp;
 use crate::presentation::Reader;
 use crate::record::{self, ContentType, Record};
 use crate::session::Session;
@@ -92,7 +93,14 @@ fn body(message_type: MessageType, body: &[u8]) -> bool {
             let mut reader = Reader::new(body);
             reader.vector16().is_ok() && key_agreement::decode_parameters(&mut reader).is_ok()
         }
-        MessageType::Certificate => certificate::decode_raw_public_key(body).is_ok(),
+        MessageType::Certificate => {
+            if let Ok(chain) = certificate::decode_chain(body) {
+                let _ = chain.names();
+                let _ = chain.verify(&[chain.own()], Timestamp::from_ms(0));
+            }
+            let types = [CertificateType::X509, CertificateType::RawPublicKey];
+            types.map(|it| ShownKey::decode(it, body).is_ok()) != [false, false]
+        }
         MessageType::CertificateVerify => certificate::decode_certificate_verify(body).is_ok(),
         MessageType::HelloRequest
         | MessageType::CertificateRequest

@@ -21,6 +21,7 @@ use crate::effect::Security;
 use crate::identity::Identity;
 use crate::presentation::Malformed;
 use crate::session::Session;
+use crate::x509::CertificateChain;
 
 use self::flight::LastFlight;
 use self::resumption::Resumption;
@@ -46,6 +47,8 @@ pub(crate) enum Step {
     LookUpPsk(Box<[u8]>),
     /// Whether the owner of this key is known is to be said.
     AdmitPublicKey(Box<[u8]>),
+    /// Whether, and under which name, the owner of this certificate is known is to be said.
+    AdmitCertificate(CertificateChain),
     /// The peer is authenticated; what is left of the flight is sent first.
     Establish(Box<Outcome>),
 }

@@ -9,6 +9,8 @@ pub enum Identity {
     Psk(Box<[u8]>),
     /// It has the private key of this SubjectPublicKeyInfo (RFC 7250).
     RawPublicKey(Box<[u8]>),
+    /// It has the private key of a certificate that the caller has admitted under this name.
+    Certificate(Box<[u8]>),
 }
 
 impl Identity {
@@ -16,6 +18,7 @@ impl Identity {
         let (kind, bytes): (u8, &[u8]) = match self {
             Self::Psk(identity) => (1, identity),
             Self::RawPublicKey(key) => (2, key),
+            Self::Certificate(name) => (3, name),
         };
         out.push(kind);
         out.put_vector16(bytes);
@@ -27,6 +30,7 @@ impl Identity {
         match kind {
             1 => Ok(Self::Psk(bytes.into())),
             2 => Ok(Self::RawPublicKey(bytes.into())),
+            3 => Ok(Self::Certificate(bytes.into())),
             _ => Err(Malformed),
         }
     }

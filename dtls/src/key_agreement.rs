@@ -59,6 +59,12 @@ impl fmt::Debug for EphemeralKey {
     }
 }
 
+/// The point of a private key, uncompressed.
+pub(crate) fn public_key_of(private_key: &[u8; 32]) -> Option<Vec<u8>> {
+    let private = PrivateKey::from_private_key(&ECDH_P256, private_key).ok()?;
+    Some(private.compute_public_key().ok()?.as_ref().to_vec())
+}
+
 /// Appends ServerECDHParams (RFC 8422 section 5.4).
 pub(crate) fn encode_parameters(public: &[u8], out: &mut Vec<u8>) {
     out.push(NAMED_CURVE);

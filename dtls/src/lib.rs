@@ -27,6 +27,7 @@ mod presentation;
 mod record;
 mod session;
 mod signature;
+mod x509;
 
 pub use alert::AlertDescription;
 pub use association::AssociationId;
@@ -41,4 +42,5 @@ pub use handshake::resumption::Resumption;
 pub use handshake::ticket::TicketKey;
 pub use identity::Identity;
 pub use moment::{Entropy, Moment, Timestamp};
-pub use signature::{InvalidKey, ServerKey};
+pub use signature::{InvalidKey, SigningKey};
+pub use x509::{CertificateChain, CertificateFault, is_authority};

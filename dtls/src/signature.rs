@@ -11,7 +11,9 @@ use aws_lc_rs::signature::{
 
 use crate::alert::AlertDescription;
 use crate::handshake::Refused;
+use crate::key_agreement::public_key_of;
 use crate::key_schedule::TranscriptHash;
+use crate::x509;
 
 /// The SubjectPublicKeyInfo of a key on P-256, up to its point (RFC 5480 section 2).
 const PUBLIC_KEY_PREFIX: [u8; 26] = [
@@ -22,29 +24,51 @@ const PUBLIC_KEY_PREFIX: [u8; 26] = [
 /// A point, uncompressed (RFC 8422 section 5.4.1).
 const POINT_LENGTH: usize = 65;
 
-/// The key of a server, for peers that have no pre-shared one.
-pub struct ServerKey {
+/// A key that signs handshakes, for peers that have no pre-shared one, and what it is shown by.
+pub struct SigningKey {
     pair: EcdsaKeyPair,
     public: Box<[u8]>,
     pub(crate) certificates: Vec<Box<[u8]>>,
 }
 
-/// The bytes are no private key on P-256 in PKCS #8.
+/// Why a key cannot be used.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("the key is not a private key on P-256 in PKCS #8, in DER")]
-pub struct InvalidKey;
+pub enum InvalidKey {
+    /// The bytes are no private key on P-256.
+    #[error("the key is not a private key on P-256 in PKCS #8 or SEC 1, in DER")]
+    NotOnP256,
+    /// The certificate is not one of the key.
+    #[error("the certificate is not one of the key")]
+    OtherCertificate,
+}
 
-impl ServerKey {
-    /// A private key on P-256 in PKCS #8, in DER. The chain begins with the server's own
+impl SigningKey {
+    /// A private key on P-256 in PKCS #8 or SEC 1, in DER. The chain begins with the own
     /// certificate, in DER; without one, only peers that take a raw public key (RFC 7250) are
     /// served.
-    pub fn from_pkcs8(
-        private_key: &[u8],
-        certificates: Vec<Box<[u8]>>,
-    ) -> Result<Self, InvalidKey> {
-        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, private_key);
-        let pair = pair.map_err(|_| InvalidKey)?;
+    pub fn from_der(private_key: &[u8], certificates: Vec<Box<[u8]>>) -> Result<Self, InvalidKey> {
+        let algorithm = &ECDSA_P256_SHA256_ASN1_SIGNING;
+        let pair = EcdsaKeyPair::from_pkcs8(algorithm, private_key)
+            .or_else(|_| EcdsaKeyPair::from_private_key_der(algorithm, private_key));
+        Self::of(pair.map_err(|_| InvalidKey::NotOnP256)?, certificates)
+    }
+
+    /// The private key that is this number, big-endian, without a certificate. All but one of 2^32
+    /// random numbers are a key.
+    pub fn from_scalar(private_key: &[u8; 32]) -> Result<Self, InvalidKey> {
+        let public = public_key_of(private_key).ok_or(InvalidKey::NotOnP256)?;
+        let algorithm = &ECDSA_P256_SHA256_ASN1_SIGNING;
+        let pair = EcdsaKeyPair::from_private_key_and_public_key(algorithm, private_key, &public);
+        Self::of(pair.map_err(|_| InvalidKey::NotOnP256)?, Vec::new())
+    }
+
+    fn of(pair: EcdsaKeyPair, certificates: Vec<Box<[u8]>>) -> Result<Self, InvalidKey> {
         let public = [&PUBLIC_KEY_PREFIX, pair.public_key().as_ref()].concat();
+        if let Some(own) = certificates.first()
+            && x509::public_key_of(own).as_deref() != Some(&public[..])
+        {
+            return Err(InvalidKey::OtherCertificate);
+        }
         Ok(Self {
             pair,
             public: public.into(),
@@ -57,6 +81,11 @@ impl ServerKey {
         &self.public
     }
 
+    /// The certificates that it is shown by, in DER, its own first; none if there are none.
+    pub fn certificates(&self) -> &[Box<[u8]>] {
+        &self.certificates
+    }
+
     /// A signature in DER. Its nonce is from the library's own entropy: a nonce that repeats gives
     /// the key away.
     pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Refused> {
@@ -64,11 +93,19 @@ impl ServerKey {
         let signature = signature.map_err(|_| Refused(AlertDescription::INTERNAL_ERROR))?;
         Ok(signature.as_ref().to_vec())
     }
+
+    /// A signature of the handshake up to here.
+    pub(crate) fn sign_hash(&self, hash: &TranscriptHash) -> Result<Vec<u8>, Refused> {
+        const FAULT: Refused = Refused(AlertDescription::INTERNAL_ERROR);
+        let digest = Digest::import_less_safe(hash, &SHA256).map_err(|_| FAULT)?;
+        let signature = self.pair.sign_digest(&digest).map_err(|_| FAULT)?;
+        Ok(signature.as_ref().to_vec())
+    }
 }
 
-impl fmt::Debug for ServerKey {
+impl fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ServerKey(..)")
+        f.write_str("SigningKey(..)")
     }
 }
 

@@ -15,26 +15,32 @@
 //! ```
 //!
 //! A device has one session at an arbiter, the newest.
+//!
+//! A certificate has several names. Each is looked up, until one is the endpoint name of a device
+//! whose customer trusts an authority that has signed the certificate.
 
+pub mod export;
 pub mod handshake;
+pub mod server_key;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use dtls::{
-    CloseReason, Config, DatagramRoute, Effect, Effects, Endpoint, HandshakeFailure, Identity,
-    Security, TicketKey,
+    CertificateChain, CloseReason, Config, DatagramRoute, Effect, Effects, Endpoint,
+    HandshakeFailure, Identity, Security, TicketKey,
 };
 use zeroize::Zeroizing;
 
 use crate::arbiter::input::StoreUnavailable;
+use crate::certificate_authorities::CertificateAuthorities;
 use crate::change::{Batch, UniqueName};
 use crate::credentials::{InvalidPublicKey, Psk, RawPublicKey};
 use crate::directory::credentials::{UsedKey, key_used};
 use crate::dispatch;
 use crate::dispatch::shard_map::{ArbiterId, ShardMap};
-use crate::ids::DeviceKey;
+use crate::ids::{CustomerId, DeviceKey, Endpoint as EndpointName};
 use crate::limits::{
     EARLY_RECORDS_MAX, HANDSHAKE_RETRANSMIT_MS, HANDSHAKES_MAX, RESUMABLE_SESSIONS_MAX,
     SESSION_IDLE_MS, SESSIONS_MAX,
@@ -43,7 +49,9 @@ use crate::moment::Timestamp;
 use crate::peer::{LocalAddressId, Peer};
 use crate::profile::Profile;
 
+use export::SessionRecord;
 use handshake::{HandshakeFault, HandshakeOutcome};
+use server_key::ServerKey;
 
 /// What a Connection ID of ours begins with: the number of the arbiter.
 const PREFIX_LENGTH: usize = 2;
@@ -88,6 +96,8 @@ pub struct AssociationSecrets {
     pub cookies: [u8; 32],
     /// The key of session tickets.
     pub tickets: [u8; 32],
+    /// The key of the service.
+    pub server_key: ServerKey,
 }
 
 /// A moment whose randomness is fit for keys, unlike that of [`crate::moment::Moment`].
@@ -123,6 +133,13 @@ pub enum ClaimedIdentity {
     Psk(Box<str>),
     /// A raw public key.
     PublicKey(RawPublicKey),
+    /// A certificate with this endpoint name.
+    Certificate {
+        /// The name.
+        endpoint: EndpointName,
+        /// The customer whose authorities have admitted it; none until then.
+        customer: Option<CustomerId>,
+    },
 }
 
 /// The handshake for which an identity is looked up.
@@ -136,6 +153,8 @@ pub struct KnownCredentials {
     pub profile: Box<Profile>,
     /// Its valid pre-shared keys of the identity.
     pub psks: Vec<OpenPsk>,
+    /// Who certifies the devices of its customer, if the identity is a certificate.
+    pub authorities: Option<CertificateAuthorities>,
 }
 
 /// A pre-shared key and its bytes, which are overwritten when they are dropped and never printed.
@@ -195,6 +214,18 @@ struct Claim {
     holder: Holder,
     /// What the use of each of several keys would change.
     uses: Vec<Option<Box<Batch>>>,
+    /// The certificate, while its names are looked up.
+    shown: Option<ShownCertificate>,
+}
+
+/// A certificate whose owner is looked up.
+#[derive(Debug)]
+struct ShownCertificate {
+    chain: CertificateChain,
+    /// The names that were not looked up, the next one last.
+    names: Vec<EndpointName>,
+    /// The first device that has one of the names, and why it is not the peer.
+    refused: Option<(DeviceKey, HandshakeFault)>,
 }
 
 /// Who has a claimed identity.
@@ -204,8 +235,8 @@ enum Holder {
     LookedUp,
     Nobody,
     Device(DeviceKey),
-    /// The device has no valid key of the identity.
-    DeviceWithoutKey(DeviceKey),
+    /// The device has no valid key of the identity, or its customer does not trust the certificate.
+    Refused(DeviceKey, HandshakeFault),
 }
 
 #[derive(Debug)]
@@ -221,31 +252,45 @@ struct Session {
 #[derive(Debug)]
 enum Owner {
     Device(DeviceKey),
-    /// It was resumed: the device is looked up, and its first messages wait.
-    LookedUp(Vec<Vec<u8>>),
+    /// The device is looked up, and its first messages wait.
+    LookedUp(Begun, Vec<Vec<u8>>),
+    /// It is of an earlier process, and was not heard yet.
+    Kept,
+}
+
+/// Where a session began that is looked up.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Begun {
+    /// It was resumed here.
+    Here,
+    /// In an earlier process.
+    Before,
 }
 
 impl Associations {
-    /// No associations yet.
+    /// The associations of an earlier process, if there are records of it.
     pub fn new(
         here: ArbiterId,
         shard_map: ShardMap,
         limits: AssociationLimits,
         secrets: &AssociationSecrets,
+        kept: &[SessionRecord],
     ) -> Self {
         let mut config = Config::new(secrets.cookies);
         config.connection_id_prefix = here.number().to_be_bytes().into();
         config.ticket_keys = vec![TicketKey::from_bytes(secrets.tickets)];
+        config.server_key = Some(secrets.server_key.signing_key());
         config.cached_sessions_max = RESUMABLE_SESSIONS_MAX;
         config.associations_max = limits.sessions_max;
         config.handshakes_max = limits.handshakes_max;
         config.idle_timeout_ms = limits.idle_timeout_ms;
         config.retransmission.initial_ms = limits.retransmit_ms;
         config.retransmission.give_up_ms = limits.retransmit_ms.saturating_mul(GIVE_UP_AFTER);
-        Self {
+        let config = Arc::new(config);
+        let mut associations = Self {
             here,
             shard_map,
-            endpoint: Endpoint::new(Arc::new(config)),
+            endpoint: Endpoint::new(Arc::clone(&config)),
             effects: Effects::new(),
             claims: HashMap::new(),
             sessions: HashMap::new(),
@@ -253,7 +298,9 @@ impl Associations {
             local_by_address: HashMap::new(),
             outcomes: [0; HandshakeOutcome::ALL.len()],
             address_changes: 0,
-        }
+        };
+        associations.import(config, kept);
+        associations
     }
 
     /// Handles a datagram from a socket.
@@ -306,7 +353,7 @@ impl Associations {
         if self.sessions.contains_key(&id) {
             self.own_resumed(id, found, out);
         } else if self.claims.contains_key(&id) {
-            self.answer_claim(m, id, found);
+            self.answer_claim(m, id, found, out);
         }
         self.settle(m, None, out);
     }
@@ -347,6 +394,43 @@ impl Associations {
             self.endpoint.close(id, &mut self.effects);
             self.settle(m, local, out);
         }
+    }
+
+    /// Ends every session that began with a certificate of a customer's device, whose authorities
+    /// have changed. Devices that prove a certificate meanwhile begin anew.
+    pub fn end_certified(
+        &mut self,
+        m: &mut SecureMoment<'_>,
+        customer: &CustomerId,
+        out: &mut Vec<AssociationEffect>,
+    ) {
+        let of_customer = self.endpoint.sessions().filter(|(_, identity)| {
+            let certified = match identity {
+                Identity::Certificate(name) => read_certified(name),
+                Identity::Psk(_) | Identity::RawPublicKey(_) => None,
+            };
+            certified.is_some_and(|(of, _)| of == *customer)
+        });
+        let ended: Vec<_> = of_customer.map(|(id, _)| id).collect();
+        for id in ended {
+            self.forget(id);
+            self.endpoint.close(id, &mut self.effects);
+        }
+        for (id, claim) in &mut self.claims {
+            if !claim.is_certified() {
+                continue;
+            }
+            if let Holder::Device(device) = claim.holder {
+                claim.holder = Holder::Refused(device, HandshakeFault::UntrustedCertificate);
+            }
+            self.endpoint.refuse(*id, &mut self.effects);
+        }
+        self.settle(m, None, out);
+    }
+
+    /// Shows another key to devices without a pre-shared one, from the next handshake on.
+    pub fn show_key(&mut self, key: &ServerKey) {
+        self.endpoint.show_key(Some(key.signing_key()));
     }
 
     /// When `handle_timeout` is due.
@@ -453,6 +537,16 @@ impl Associations {
                 Ok(key) => self.look_up(association, ClaimedIdentity::PublicKey(key), out),
                 Err(InvalidPublicKey) => self.endpoint.refuse(association, &mut self.effects),
             },
+            Effect::AdmitCertificate { association, chain } => {
+                let names = chain.names();
+                let names = names.iter().rev().flat_map(|it| EndpointName::parse(it));
+                let shown = ShownCertificate {
+                    chain: chain.clone(),
+                    names: names.collect(),
+                    refused: None,
+                };
+                self.look_up_name(association, shown, out);
+            }
             Effect::Established {
                 association,
                 peer,
@@ -464,8 +558,9 @@ impl Associations {
                 let claim = self.claims.remove(&association);
                 let owner = match claim.as_ref().map(|claim| claim.holder) {
                     Some(Holder::Device(device)) => Owner::Device(device),
-                    Some(Holder::LookedUp | Holder::Nobody | Holder::DeviceWithoutKey(_))
-                    | None => Owner::LookedUp(Vec::new()),
+                    Some(Holder::LookedUp | Holder::Nobody | Holder::Refused(..)) | None => {
+                        Owner::LookedUp(Begun::Here, Vec::new())
+                    }
                 };
                 let session = Session {
                     owner,
@@ -516,9 +611,62 @@ impl Associations {
             identity: claimed.clone(),
             holder: Holder::LookedUp,
             uses: Vec::new(),
+            shown: None,
         };
         self.claims.insert(id, claim);
         out.push(AssociationEffect::LookUp(ClaimId(id), claimed));
+    }
+
+    /// Looks up the next name of a certificate. If there is none, the handshake is refused.
+    fn look_up_name(
+        &mut self,
+        id: dtls::AssociationId,
+        mut shown: ShownCertificate,
+        out: &mut Vec<AssociationEffect>,
+    ) {
+        if let Some(endpoint) = shown.names.pop() {
+            let customer = None;
+            self.look_up(id, ClaimedIdentity::Certificate { endpoint, customer }, out);
+            if let Some(claim) = self.claims.get_mut(&id) {
+                claim.shown = Some(shown);
+            }
+            return;
+        }
+        if let Some(claim) = self.claims.get_mut(&id) {
+            claim.holder = match shown.refused {
+                Some((device, fault)) => Holder::Refused(device, fault),
+                None => Holder::Nobody,
+            };
+        }
+        self.endpoint.refuse(id, &mut self.effects);
+    }
+
+    /// Goes on with a certificate one of whose names was looked up.
+    fn answer_name(
+        &mut self,
+        m: &mut SecureMoment<'_>,
+        id: dtls::AssociationId,
+        (mut shown, found): (ShownCertificate, Option<KnownCredentials>),
+        out: &mut Vec<AssociationEffect>,
+    ) {
+        let Some(known) = found else {
+            return self.look_up_name(id, shown, out);
+        };
+        let profile = &known.profile;
+        let moment = &mut m.of_dtls();
+        let trusted = known.authorities.as_ref();
+        let trusted = trusted.map_or(&[][..], CertificateAuthorities::certificates);
+        if let Err(fault) = shown.chain.verify(trusted, moment.now) {
+            shown.refused.get_or_insert((profile.key(), fault.into()));
+            return self.look_up_name(id, shown, out);
+        }
+        let Some(claim) = self.claims.get_mut(&id) else {
+            return;
+        };
+        claim.holder = Holder::Device(profile.key());
+        let name = write_certified(&profile.customer, &profile.endpoint);
+        self.endpoint
+            .admit_as(moment, id, name.as_bytes(), &mut self.effects);
     }
 
     /// Goes on with a handshake whose identity was looked up.
@@ -527,6 +675,7 @@ impl Associations {
         m: &mut SecureMoment<'_>,
         id: dtls::AssociationId,
         found: Result<Option<KnownCredentials>, StoreUnavailable>,
+        out: &mut Vec<AssociationEffect>,
     ) {
         let Some(claim) = self.claims.get_mut(&id) else {
             return;
@@ -537,9 +686,12 @@ impl Associations {
             // The device begins anew, when it has waited long enough for an answer.
             return self.endpoint.forget(id);
         };
+        if let Some(shown) = claim.shown.take() {
+            return self.answer_name(m, id, (shown, found), out);
+        }
         claim.holder = match &found {
             Some(known) if claim.identity.is_held_by(known) => Holder::Device(known.profile.key()),
-            Some(known) => Holder::DeviceWithoutKey(known.profile.key()),
+            Some(known) => Holder::Refused(known.profile.key(), HandshakeFault::NoKey),
             None => Holder::Nobody,
         };
         if let Some(known) = &found {
@@ -557,8 +709,9 @@ impl Associations {
             }
             (
                 ClaimedIdentity::PublicKey(_),
-                Holder::LookedUp | Holder::Nobody | Holder::DeviceWithoutKey(_),
-            ) => self.endpoint.refuse(id, effects),
+                Holder::LookedUp | Holder::Nobody | Holder::Refused(..),
+            )
+            | (ClaimedIdentity::Certificate { .. }, _) => self.endpoint.refuse(id, effects),
         }
     }
 
@@ -576,11 +729,11 @@ impl Associations {
                 self.sessions.insert(id, session);
                 self.own(device, id);
             }
-            (Owner::LookedUp(_), Some(claimed)) => {
+            (Owner::LookedUp(..) | Owner::Kept, Some(claimed)) => {
                 self.sessions.insert(id, session);
                 out.push(AssociationEffect::LookUp(ClaimId(id), claimed));
             }
-            (Owner::LookedUp(_), None) => self.endpoint.forget(id),
+            (Owner::LookedUp(..) | Owner::Kept, None) => self.endpoint.forget(id),
         }
     }
 
@@ -593,7 +746,7 @@ impl Associations {
         }
     }
 
-    /// Goes on with a resumed session whose device was looked up.
+    /// Goes on with a session, resumed or of an earlier process, whose device was looked up.
     fn own_resumed(
         &mut self,
         id: dtls::AssociationId,
@@ -605,21 +758,23 @@ impl Associations {
             return;
         };
         let authenticated_at = time_of(session.security.authenticated_at);
-        let Owner::LookedUp(early) = &mut session.owner else {
+        let Owner::LookedUp(begun, early) = &mut session.owner else {
             return;
         };
-        let early = std::mem::take(early);
-        let is_still_of = |profile: &Profile| {
+        let (begun, early) = (*begun, std::mem::take(early));
+        let is_still_of = |known: &KnownCredentials| {
             let claimed = claimed.as_ref();
-            claimed.is_some_and(|it| it.is_still_of(profile, authenticated_at))
+            claimed.is_some_and(|it| it.is_still_of(known, authenticated_at))
         };
         let (outcome, refused) = match found {
             Err(StoreUnavailable) => (HandshakeOutcome::StoreUnavailable, None),
             Ok(None) => (HandshakeOutcome::UnknownIdentity, None),
-            Ok(Some(known)) if is_still_of(&known.profile) => {
+            Ok(Some(known)) if is_still_of(&known) => {
                 let device = known.profile.key();
                 session.owner = Owner::Device(device);
-                self.count(HandshakeOutcome::Resumed);
+                if begun == Begun::Here {
+                    self.count(HandshakeOutcome::Resumed);
+                }
                 self.own(device, id);
                 for content in early {
                     self.receive(id, None, &content, out);
@@ -663,10 +818,17 @@ impl Associations {
                 out.push(AssociationEffect::Receive(*device, peer, content.to_vec()));
             }
             // Beyond the bound the network has lost it.
-            Owner::LookedUp(early) if early.len() < EARLY_RECORDS_MAX => {
+            Owner::LookedUp(_, early) if early.len() < EARLY_RECORDS_MAX => {
                 early.push(content.to_vec());
             }
-            Owner::LookedUp(_) => {}
+            Owner::LookedUp(..) => {}
+            Owner::Kept => {
+                session.owner = Owner::LookedUp(Begun::Before, vec![content.to_vec()]);
+                match self.endpoint.identity(id).and_then(ClaimedIdentity::of) {
+                    Some(claimed) => out.push(AssociationEffect::LookUp(ClaimId(id), claimed)),
+                    None => self.endpoint.forget(id),
+                }
+            }
         }
     }
 
@@ -704,8 +866,8 @@ impl Associations {
                 out.push(AssociationEffect::Refuse(device, peer, fault));
                 HandshakeOutcome::Refused(fault)
             }
-            (Some(Holder::DeviceWithoutKey(device)), Some(_), _) => {
-                let (peer, fault) = (Peer::secured(address).sent_to(local), HandshakeFault::NoKey);
+            (Some(Holder::Refused(device, fault)), Some(_), _) => {
+                let peer = Peer::secured(address).sent_to(local);
                 out.push(AssociationEffect::Refuse(device, peer, fault));
                 HandshakeOutcome::Refused(fault)
             }
@@ -772,6 +934,11 @@ impl ClaimedIdentity {
             Identity::RawPublicKey(spki) => {
                 Some(Self::PublicKey(RawPublicKey::from_spki(spki).ok()?))
             }
+            Identity::Certificate(name) => {
+                let (customer, endpoint) = read_certified(name)?;
+                let customer = Some(customer);
+                Some(Self::Certificate { endpoint, customer })
+            }
         }
     }
 }
@@ -782,6 +949,7 @@ impl ClaimedIdentity {
         match self {
             Self::Psk(identity) => UniqueName::PskIdentity(identity.clone()),
             Self::PublicKey(key) => UniqueName::PublicKey(*key),
+            Self::Certificate { endpoint, .. } => UniqueName::Endpoint(endpoint.clone()),
         }
     }
 
@@ -789,7 +957,7 @@ impl ClaimedIdentity {
     pub fn psks_of<'p>(&self, profile: &'p Profile) -> Vec<&'p Psk> {
         match self {
             Self::Psk(identity) => profile.credentials.psks_of(identity).collect(),
-            Self::PublicKey(_) => Vec::new(),
+            Self::PublicKey(_) | Self::Certificate { .. } => Vec::new(),
         }
     }
 
@@ -798,6 +966,7 @@ impl ClaimedIdentity {
         match self {
             Self::Psk(_) => !known.psks.is_empty(),
             Self::PublicKey(key) => known.profile.credentials.has_public_key(key),
+            Self::Certificate { .. } => false,
         }
     }
 
@@ -810,16 +979,31 @@ impl ClaimedIdentity {
                 psks.map(batch_of).collect()
             }
             Self::PublicKey(key) => vec![batch_of(UsedKey::PublicKey(*key))],
+            Self::Certificate { .. } => Vec::new(),
         }
     }
 
     /// Whether a session of the identity is still one of a device.
-    fn is_still_of(&self, profile: &Profile, authenticated_at: Timestamp) -> bool {
+    fn is_still_of(&self, known: &KnownCredentials, authenticated_at: Timestamp) -> bool {
+        let profile = &known.profile;
         let credentials = &profile.credentials;
         match self {
             Self::Psk(identity) => credentials.admit_session_of(identity, authenticated_at),
             Self::PublicKey(key) => credentials.admit_session_with(key, authenticated_at),
+            // The name may be that of another customer's device by now.
+            Self::Certificate { customer, .. } => {
+                let authorities = known.authorities.as_ref();
+                customer.as_ref() == Some(&profile.customer)
+                    && authorities.is_some_and(|it| it.admit_session_of(authenticated_at))
+            }
         }
+    }
+}
+
+impl Claim {
+    /// Whether a certificate has led to it.
+    fn is_certified(&self) -> bool {
+        matches!(self.identity, ClaimedIdentity::Certificate { .. })
     }
 }
 
@@ -853,6 +1037,17 @@ impl std::fmt::Debug for SecureMoment<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "SecureMoment({:?})", self.now)
     }
+}
+
+/// The name under which a certificate is admitted. No name contains a NUL.
+fn write_certified(customer: &CustomerId, endpoint: &EndpointName) -> String {
+    format!("{}\0{}", customer.as_str(), endpoint.as_str())
+}
+
+fn read_certified(name: &[u8]) -> Option<(CustomerId, EndpointName)> {
+    let (customer, endpoint) = str::from_utf8(name).ok()?.split_once('\0')?;
+    let customer = CustomerId::parse(customer).ok()?;
+    Some((customer, EndpointName::parse(endpoint).ok()?))
 }
 
 fn time_of(at: dtls::Timestamp) -> Timestamp {

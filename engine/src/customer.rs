@@ -7,6 +7,7 @@ use std::num::NonZeroU32;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::certificate_authorities::CertificateAuthorities;
 use crate::ids::{ClientId, CustomerId, SecretId, kept_as_bytes};
 use crate::moment::Timestamp;
 use crate::network::Network;
@@ -29,6 +30,8 @@ pub struct Customer {
     pub wake_up: Option<WakeUpMessage>,
     /// How long its devices may be silent before they are offline, in seconds, if it set that.
     pub offline_after_s: Option<NonZeroU32>,
+    /// Who certifies its devices, if it set that.
+    pub authorities: Option<CertificateAuthorities>,
 }
 
 /// A program that acts for a customer or for the network.

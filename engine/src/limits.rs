@@ -424,6 +424,13 @@ pub const HANDSHAKE_RETRANSMIT_MS: u64 = 2_000;
 /// once. Further ones are dropped, and the device repeats them.
 pub const EARLY_RECORDS_MAX: usize = 4;
 
+/// The certificate authorities of a customer: an old and a new one for each of some makers of
+/// devices. With it the signatures that are verified for an unknown device have a bound.
+pub const AUTHORITIES_MAX: usize = 8;
+
+/// The certificate of an authority, in bytes: RSA keys of 4,096 bits have less than half of it.
+pub const AUTHORITY_BYTES_MAX: usize = 4_096;
+
 /// Sessions of devices without tickets that an arbiter can resume by their id, 200 bytes each. The
 /// oldest gives way, and its device makes a full handshake.
 pub const RESUMABLE_SESSIONS_MAX: usize = 20_000;

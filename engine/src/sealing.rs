@@ -18,6 +18,8 @@ pub enum SecretOwner<'a> {
     Destination(DestinationId, SealedField<'a>),
     /// A call: its response.
     Call(IdempotencyKey),
+    /// The service: its private key for DTLS.
+    ServerKey,
 }
 
 impl SecretOwner<'_> {
@@ -35,6 +37,7 @@ impl SecretOwner<'_> {
                 };
                 [kind, id.as_bytes(), name.as_bytes()].concat()
             }
+            Self::ServerKey => b"private key of the service".to_vec(),
             Self::Call(key) => [b"response of a call ", &key.as_bytes()[..]].concat(),
         }
     }
@@ -114,6 +117,7 @@ mod tests {
         let mut contexts = vec![
             SecretOwner::Device(device).context(),
             SecretOwner::Call(call).context(),
+            SecretOwner::ServerKey.context(),
         ];
         contexts.extend(fields.map(|field| SecretOwner::Destination(id, field).context()));
         let count = contexts.len();

@@ -52,6 +52,7 @@ pub(crate) fn server(bytes: &[u8]) -> FuzzOutcome {
                 Effect::Received { .. }
                 | Effect::Established { .. }
                 | Effect::AdmitPublicKey { .. }
+                | Effect::AdmitCertificate { .. }
                 | Effect::Moved { .. }
                 | Effect::Closed { .. } => panic!("without the key: {effect:?}"),
             }
@@ -280,7 +281,9 @@ impl Pair {
                 Effect::LookUpPsk { association, .. } => look_ups.push(association),
                 Effect::Established { association, .. } => self.server_session = Some(association),
                 Effect::Received { content, .. } => self.receive(true, content),
-                Effect::AdmitPublicKey { .. } => panic!("only pre-shared keys"),
+                Effect::AdmitPublicKey { .. } | Effect::AdmitCertificate { .. } => {
+                    panic!("only pre-shared keys")
+                }
                 Effect::Moved { .. } | Effect::Closed { .. } | Effect::Failed { .. } => (),
             }
         }
@@ -305,7 +308,9 @@ impl Pair {
                 }
                 Effect::Received { content, .. } => self.receive(false, content),
                 Effect::LookUpPsk { .. } => panic!("a client needs no key of others"),
-                Effect::AdmitPublicKey { .. } => panic!("only pre-shared keys"),
+                Effect::AdmitPublicKey { .. } | Effect::AdmitCertificate { .. } => {
+                    panic!("only pre-shared keys")
+                }
                 Effect::Moved { .. } | Effect::Closed { .. } | Effect::Failed { .. } => (),
             }
         }

@@ -312,6 +312,7 @@ impl AssociationBody {
         let (kind, identity) = match &association.identity {
             ClaimedIdentity::Psk(identity) => ("PSK", Some(identity.to_string())),
             ClaimedIdentity::PublicKey(_) => ("RPK", None),
+            ClaimedIdentity::Certificate { endpoint, .. } => ("X509", Some(endpoint.to_string())),
         };
         Self {
             kind,

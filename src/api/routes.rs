@@ -15,9 +15,9 @@ use super::integrations::{Webhooks, described};
 use super::plugins::Plugins;
 use super::sms::described::{forwarder, network, wake_up};
 use super::{
-    actions, backup, brokers, clients, console, customers, definitions, devices, docs, events,
-    health, import, integrations, jobs, logs, messages, metrics, networks, openapi, plugins,
-    presence, psk, public_key, schedules, series, settings, sms, strangers, tokens,
+    actions, backup, brokers, clients, console, customers, definitions, devices, docs, dtls,
+    events, health, import, integrations, jobs, logs, messages, metrics, networks, openapi,
+    plugins, presence, psk, public_key, schedules, series, settings, sms, strangers, tokens,
 };
 
 /// One route: method, path, access, description and handler.
@@ -121,6 +121,16 @@ routes! {
         Customer(DevicesWrite) => public_key::put, public_key::described::put;
     DELETE "/management-api/v1/devices/{device}/public-key"
         Customer(DevicesWrite) => public_key::remove, public_key::described::remove;
+    // Identities over DTLS.
+    GET "/management-api/v1/dtls"
+        Customer(DevicesRead) => dtls::show, dtls::described::show;
+    GET "/management-api/v1/dtls/certificate-authorities"
+        Customer(DevicesRead) => dtls::show_authorities, dtls::described::show_authorities;
+    PUT "/management-api/v1/dtls/certificate-authorities"
+        Customer(DevicesWrite) => dtls::put_authorities_of_customer,
+            dtls::described::put_authorities;
+    DELETE "/management-api/v1/dtls/certificate-authorities"
+        Customer(DevicesWrite) => dtls::remove_authorities, dtls::described::remove_authorities;
     GET "/management-api/v1/devices/{device}/wakeup"
         Customer(DevicesRead) => sms::wake_up::show, wake_up::show_of_device;
     PUT "/management-api/v1/devices/{device}/wakeup"

@@ -162,6 +162,13 @@ fn a_certificate_without_its_key_is_a_fault() {
         faults.contains("flag --tls-cert: requires tls_key"),
         "{faults}"
     );
+    let mut layers = Layers::of_defaults();
+    layers.add_flags(vec![("coaps_cert", "chain.pem".to_owned())]);
+    let faults = Config::of(&layers).unwrap_err().to_string();
+    assert!(
+        faults.contains("flag --coaps-cert: requires coaps_key"),
+        "{faults}"
+    );
 }
 
 #[test]

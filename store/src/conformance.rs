@@ -58,7 +58,7 @@ pub struct TestBed<'a> {
 /// A property that must hold.
 type Law = fn(&TestBed<'_>);
 
-const LAWS: [(&str, Law); 91] = [
+const LAWS: [(&str, Law); 92] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -326,6 +326,10 @@ const LAWS: [(&str, Law); 91] = [
     (
         "an earlier epoch is fenced off",
         owners::earlier_epoch_is_fenced,
+    ),
+    (
+        "the first key of the service stays",
+        owners::first_server_key_stays,
     ),
     (
         "a sweep removes what is due and nothing else",

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use engine::certificate_authorities::CertificateAuthorities;
 use engine::change::UniqueName;
 use engine::device::record::RestoredDevice;
 use engine::directory::sms::waking::WakeUpFacts;
@@ -54,6 +55,12 @@ pub trait DeviceReads: Send + Sync {
 
     /// The settings of each customer that has changed any; read at the start.
     fn all_customer_settings(&self) -> ReadAnswer<Vec<CustomerSettings>>;
+
+    /// Who certifies the devices of a customer; none if it set nobody.
+    fn certificate_authorities(
+        &self,
+        customer: CustomerId,
+    ) -> ReadAnswer<Option<CertificateAuthorities>>;
 
     /// The settings of a customer.
     fn customer_settings(&self, customer: CustomerId) -> ReadAnswer<CustomerSettings>;

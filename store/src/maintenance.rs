@@ -4,6 +4,7 @@
 use std::fmt;
 
 use engine::moment::Timestamp;
+use engine::sealed::Sealed;
 
 use crate::ReadAnswer;
 
@@ -12,6 +13,10 @@ pub trait Maintenance: Send + Sync {
     /// Begins a new epoch for the shards of this process and returns it once it is durable. From
     /// then on, batches of owners of earlier epochs are refused.
     fn take_over(&self) -> ReadAnswer<u64>;
+
+    /// The private key of the service, sealed. If there is none yet, it is `new` from then on. It
+    /// is durable when it is returned.
+    fn server_key(&self, new: Sealed) -> ReadAnswer<Sealed>;
 
     /// Removes what is too old, and what is left of removed customers and devices: at most `max`
     /// things, and at most as many as an engine can remove without delaying commits.

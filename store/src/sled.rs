@@ -65,6 +65,7 @@ use std::time::Instant;
 
 use ::sled::Db;
 use engine::change::Batch;
+use engine::sealed::Sealed;
 use tokio::sync::oneshot;
 
 use self::backup::KeptWrites;
@@ -243,6 +244,11 @@ impl Maintenance for SledStore {
     fn take_over(&self) -> ReadAnswer<u64> {
         let (reply, begun) = oneshot::channel();
         self.answer_of(Job::TakeOver(reply), begun)
+    }
+
+    fn server_key(&self, new: Sealed) -> ReadAnswer<Sealed> {
+        let (reply, stored) = oneshot::channel();
+        self.answer_of(Job::ServerKey(new, reply), stored)
     }
 
     fn sweep(&self, retention: Retention, max: u32) -> ReadAnswer<SweepReport> {

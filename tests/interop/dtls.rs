@@ -13,8 +13,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair,
+};
+
 use dtls::{
-    AlertDescription, CipherSuite, Config, HandshakeFailure, Identity, ServerKey, TicketKey,
+    AlertDescription, CipherSuite, Config, HandshakeFailure, Identity, SigningKey, TicketKey,
 };
 
 use crate::leshan::QUICK_START;
@@ -204,6 +208,85 @@ fn scandium_has_a_raw_public_key() {
 }
 
 #[test]
+fn openssl_and_gnutls_have_certificates() {
+    let folder = scratch_folder("certificates");
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let authority = params.self_signed(&key).unwrap();
+    let issuer = Issuer::new(params, key);
+    let certified = |name: &str| {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, name);
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &issuer).unwrap();
+        (key, certificate)
+    };
+    let (key, own) = certified("127.0.9.66");
+    let chain = vec![own.der().to_vec().into()];
+    let server_key = SigningKey::from_der(&key.serialize_der(), chain).unwrap();
+    let (key, own) = certified(IDENTITY);
+    let [ca, cert, key] = [
+        ("ca.pem", authority.pem()),
+        ("cert.pem", own.pem()),
+        ("key.pem", key.serialize_pem()),
+    ]
+    .map(|(name, pem)| {
+        let path = folder.join(name);
+        fs::write(&path, pem).unwrap();
+        path.to_string_lossy().into_owned()
+    });
+    let config = Config {
+        server_key: Some(Arc::new(server_key)),
+        ..config()
+    };
+    let known = KnownKeys::CertifiedBy(authority.der().to_vec().into());
+    let start = || DtlsServer::start_with("127.0.9.66", config.clone(), known.clone());
+    let check = |server: &DtlsServer, suite| {
+        let handshake = server.handshake();
+        assert_eq!(handshake.security.suite, suite);
+        let name = Identity::Certificate(IDENTITY.as_bytes().into());
+        assert_eq!(handshake.identity, name);
+    };
+    for (suite, name) in [
+        (CipherSuite::EcdheEcdsaAes128Ccm8, "ECDHE-ECDSA-AES128-CCM8"),
+        (
+            CipherSuite::EcdheEcdsaAes128Gcm,
+            "ECDHE-ECDSA-AES128-GCM-SHA256",
+        ),
+    ] {
+        let server = start();
+        let mut command = Command::new("openssl");
+        let address = server.address.to_string();
+        command.args(["s_client", "-dtls1_2", "-connect", &address]);
+        command.args(["-cipher", &format!("{name}:@SECLEVEL=0")]);
+        command.args(["-CAfile", &ca, "-verify_return_error"]);
+        command.args(["-cert", &cert, "-key", &key]);
+        let mut client = Program::start(&mut command);
+        assert_eq!(echo(&mut client), "hello");
+        check(&server, suite);
+    }
+    for (suite, cipher) in [
+        (CipherSuite::EcdheEcdsaAes128Ccm8, "+AES-128-CCM-8"),
+        (CipherSuite::EcdheEcdsaAes128Gcm, "+AES-128-GCM"),
+    ] {
+        let server = start();
+        let priority = format!(
+            "NONE:+VERS-DTLS1.2:+AEAD:+SIGN-ALL:+GROUP-SECP256R1:+COMP-NULL:+CTYPE-ALL:\
+             +ECDHE-ECDSA:{cipher}"
+        );
+        let mut command = Command::new("gnutls-cli");
+        command.args(["--udp", "--priority", &priority, "--no-ca-verification"]);
+        command.args(["--x509certfile", &cert, "--x509keyfile", &key]);
+        command.args(["--port", &server.address.port().to_string()]);
+        let mut client = Program::start(command.arg(server.address.ip().to_string()));
+        assert_eq!(echo(&mut client), "hello");
+        check(&server, suite);
+    }
+}
+
+#[test]
 fn a_raw_public_key_that_nobody_knows_is_refused() {
     let server = DtlsServer::start_with("127.0.9.67", with_key(), KnownKeys::None);
     let mut device = scandium(server.address, "0", "TLS_ECDHE_ECDSA_WITH_AES_128_CCM_8");
@@ -254,7 +337,7 @@ fn scandium_without_a_connection_id_resumes_its_session_by_id() {
 /// A configuration with a key of the server.
 fn with_key() -> Config {
     let key = rcgen::KeyPair::generate().unwrap().serialize_der();
-    let key = ServerKey::from_pkcs8(&key, Vec::new()).unwrap();
+    let key = SigningKey::from_der(&key, Vec::new()).unwrap();
     Config {
         server_key: Some(Arc::new(key)),
         ..config()
@@ -315,6 +398,13 @@ fn hex(bytes: &[u8]) -> String {
         write!(digits, "{byte:02x}").unwrap();
     }
     digits
+}
+
+/// A folder for the files of a test.
+fn scratch_folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&folder).unwrap();
+    folder
 }
 
 /// A file that does not exist yet.

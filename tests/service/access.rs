@@ -164,6 +164,10 @@ fn table() -> Vec<Entry> {
         found("deleteDeviceKey", 204),
         found("setDevicePublicKey", 204).json(json!({ "publicKey": PUBLIC_KEY })),
         found("deleteDevicePublicKey", 204),
+        of("getDtls", 200),
+        of("setCertificateAuthorities", 200).json(authorities()),
+        of("getCertificateAuthorities", 200),
+        of("deleteCertificateAuthorities", 204),
         found("setDeviceWakeUpMessage", 200).json(wake_up()),
         found("getDeviceWakeUpMessage", 200),
         found("deleteDeviceWakeUpMessage", 204),
@@ -292,6 +296,11 @@ fn schedule() -> Value {
 /// A message that wakes devices.
 fn wake_up() -> Value {
     json!({ "source_address": "1234", "type": "TEXT", "payload": "wake up" })
+}
+
+fn authorities() -> Value {
+    let authority = rcgen::generate_simple_self_signed(["ca.example".to_owned()]).unwrap();
+    json!({ "certificates": authority.cert.pem() })
 }
 
 /// A message of the device of the owner.
@@ -507,6 +516,9 @@ impl Owner {
             let put = caller.authorized("PUT", &format!("{API}/{path}"));
             put.json(&wake_up()).send(service.http).expect(200);
         }
+        let path = format!("{API}/dtls/certificate-authorities");
+        let put = caller.authorized("PUT", &path).json(&authorities());
+        put.send(service.http).expect(200);
         let put = caller.authorized("PUT", &format!("{API}/lwm2m/objects"));
         let object = put.text("application/xml", OBJECT).send(service.http);
         let object = object.expect(201);

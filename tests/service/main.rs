@@ -13,6 +13,7 @@ mod attempts;
 mod backup;
 mod bulk;
 mod cancelling;
+mod certificates;
 mod composite;
 mod configuration;
 mod console;

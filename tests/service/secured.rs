@@ -1,5 +1,6 @@
 //! Are devices that speak CoAP over DTLS known by their keys, and reached through their sessions?
 
+use std::fs;
 use std::net::UdpSocket;
 
 use dtls::HandshakeFailure;
@@ -215,6 +216,50 @@ fn a_removed_key_ends_the_session_that_was_made_with_it() {
     assert_eq!(caller.inspect(ID)["association"], Value::Null);
 }
 
+#[test]
+fn a_clean_restart_keeps_sessions_and_a_crash_needs_one_abbreviated_handshake() {
+    let (mut service, mut caller) = start(&[("SIGNALBOX_ARBITERS", "2")]);
+    caller.create_secured_device(ID, KEY);
+    let mut device = SecuredDevice::connected(HERE, &service, ID, KEY);
+    device.register(&register(ID, 1));
+    let before = caller.inspect(ID)["association"].take();
+    assert!(service.stop().success());
+    let folder = service.data_dir().join("dtls-sessions");
+    let kept: Vec<_> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .map(|path| (path.clone(), fs::read(path).unwrap()))
+        .collect();
+    let has_key = |(_, bytes): &(_, Vec<u8>)| bytes.windows(8).any(|it| it == ID.as_bytes());
+    assert!(!kept.iter().any(has_key), "they are sealed");
+
+    service.start_again();
+    caller.follow(&service);
+    assert!(!folder.exists(), "they are used once");
+    assert_eq!(device.ask(&values(21.5, 2)).code, Code::CHANGED);
+    device.move_to_another_port(&service);
+    assert_eq!(device.ask(&values(22.5, 3)).code, Code::CHANGED);
+    assert_eq!(handshakes(&caller, "completed"), 0);
+    let after = caller.inspect(ID)["association"].take();
+    assert_eq!(after["lastHandshake"], before["lastHandshake"], "{after}");
+    assert_eq!(after["addressChanges"], 1, "{after}");
+
+    service.kill();
+    // Not even files that somebody puts back bring a session back.
+    fs::create_dir(&folder).unwrap();
+    for (path, bytes) in &kept {
+        fs::write(path, bytes).unwrap();
+    }
+    service.start_again();
+    caller.follow(&service);
+    device.send(&values(23.5, 4));
+    until("a record of no session", || {
+        (dropped(&caller, "unknown_connection_id") == 1).then_some(())
+    });
+    assert!(device.resume(ID, KEY).unwrap().is_resumed);
+    assert_eq!(device.ask(&values(24.5, 5)).code, Code::CHANGED);
+}
+
 /// A Send with a temperature.
 fn values(degrees: f64, id: u16) -> Message {
     let pack = json!([{ "n": "/3303/0/5700", "v": degrees }]);
@@ -232,11 +277,20 @@ fn with_text(message: Message, text: &str) -> Message {
 
 /// How many handshakes had an outcome.
 fn handshakes(caller: &Caller, outcome: &str) -> u64 {
-    let metrics = Request::new("GET", "/metrics").send(caller.address());
     let label = format!("outcome=\"{outcome}\"");
-    let of_outcome =
-        |line: &&str| line.starts_with("signalbox_dtls_handshakes_total{") && line.contains(&label);
-    let counts = metrics.text().lines().filter(of_outcome);
+    counted(caller, "signalbox_dtls_handshakes_total{", &label)
+}
+
+/// How many records were dropped for a reason.
+fn dropped(caller: &Caller, reason: &str) -> u64 {
+    let label = format!("reason=\"{reason}\"");
+    counted(caller, "signalbox_dtls_records_dropped_total{", &label)
+}
+
+fn counted(caller: &Caller, name: &str, label: &str) -> u64 {
+    let metrics = Request::new("GET", "/metrics").send(caller.address());
+    let is_it = |line: &&str| line.starts_with(name) && line.contains(label);
+    let counts = metrics.text().lines().filter(is_it);
     let count = |line: &str| line.rsplit(' ').next()?.parse::<u64>().ok();
     counts.filter_map(count).sum()
 }

@@ -24,6 +24,7 @@ use actors::registry::context::ArbiterParts;
 use actors::socket::{Open, open_shared};
 use engine::action::{Lwm2mRequest, Mode, NewAction, Request};
 use engine::arbiter::ArbiterLimits;
+use engine::associations::server_key::ServerKey;
 use engine::associations::{AssociationLimits, AssociationSecrets};
 use engine::change::{Batch, Change};
 use engine::credentials::DeviceCredentials;
@@ -283,7 +284,9 @@ fn run(
             secrets: AssociationSecrets {
                 cookies: [1; 32],
                 tickets: [2; 32],
+                server_key: ServerKey::from_scalar(&[3; 32]).expect("a key"),
             },
+            kept_sessions: None,
             master_key: Arc::new(MasterKey::from_bytes(&[3; 32])),
         };
         let arbiters = Arbiters::start(parts, sockets, &logging);
@@ -447,6 +450,7 @@ fn put_customer(clock: &Clock) -> Change {
         networks: Box::default(),
         wake_up: None,
         offline_after_s: None,
+        authorities: None,
         id: customer(),
         number: 1,
         name: "Acme".into(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use dtls::{
     AssociationId, ClientConfig, Config, Effect, Effects, Endpoint, HandshakeFailure, Moment,
-    Resumption, Security, Timestamp,
+    Resumption, Security, SigningKey, Timestamp,
 };
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageKind};
@@ -63,6 +63,16 @@ impl SecuredDevice {
         key: &str,
     ) -> Result<Security, HandshakeFailure> {
         self.begin(ClientConfig::with_psk(identity.as_bytes(), key.as_bytes()))
+    }
+
+    /// Makes a full handshake with a key that signs it, shown raw or by a certificate.
+    pub(crate) fn prove(
+        &mut self,
+        key: &Arc<SigningKey>,
+        server_public_key: &[u8],
+    ) -> Result<Security, HandshakeFailure> {
+        let client = ClientConfig::with_signing_key(Arc::clone(key), server_public_key);
+        self.begin(client)
     }
 
     /// Resumes the last session, with a handshake that needs no key if the service agrees.
@@ -185,6 +195,7 @@ impl SecuredDevice {
                 }
                 Effect::LookUpPsk { .. }
                 | Effect::AdmitPublicKey { .. }
+                | Effect::AdmitCertificate { .. }
                 | Effect::Moved { .. }
                 | Effect::Closed { .. } => {}
             }

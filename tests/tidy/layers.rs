@@ -67,7 +67,7 @@ const LAYERS: [Layer; 9] = [
 const ROOT: &str = "signalbox";
 
 /// Third-party crates that have a layer, checked in manifests.
-const CRATES: [(&str, &[&str]); 25] = [
+const CRATES: [(&str, &[&str]); 27] = [
     ("aes", &["dtls"]),
     ("aes-gcm", &["dtls"]),
     ("aws-lc-rs", &["dtls"]),
@@ -82,6 +82,8 @@ const CRATES: [(&str, &[&str]); 25] = [
     ("actix-web", &["actors", ROOT]),
     ("reqwest", &["actors", ROOT]),
     ("rustls-native-certs", &["actors"]),
+    ("rustls-pki-types", &["dtls"]),
+    ("rustls-webpki", &["dtls"]),
     ("url", &["engine"]),
     ("hmac", &["dtls", "engine"]),
     ("hdrhistogram", &["harness"]),
@@ -96,7 +98,7 @@ const CRATES: [(&str, &[&str]); 25] = [
 ];
 
 /// Third-party crates that have a file or folder, checked in code.
-const PATHS: [(&str, &[&str]); 9] = [
+const PATHS: [(&str, &[&str]); 11] = [
     ("aes", &["dtls/src/record/protection.rs"]),
     ("aes_gcm", &["dtls/src/record"]),
     ("ccm", &["dtls/src/record/protection.rs"]),
@@ -121,6 +123,8 @@ const PATHS: [(&str, &[&str]); 9] = [
         ],
     ),
     ("rustls_native_certs", &["actors/src/http/trust.rs"]),
+    ("rustls_pki_types", &["dtls/src/x509.rs"]),
+    ("webpki", &["dtls/src/x509.rs"]),
     (
         "roxmltree",
         &[

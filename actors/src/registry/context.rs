@@ -9,6 +9,7 @@ use std::task::Waker;
 use actix::Addr;
 use engine::arbiter::ArbiterLimits;
 use engine::arbiter::cell::CellEffect;
+use engine::associations::export::SessionRecord;
 use engine::associations::{
     AssociationEffect, AssociationLimits, AssociationSecrets, Associations, SecureMoment,
 };
@@ -23,6 +24,7 @@ use store::{Commit, DeviceReads};
 use tracing::Span;
 
 use crate::clock::{self, Clock};
+use crate::kept_sessions::KeptSessions;
 use crate::meters::ArbiterMeters;
 use crate::policy::{PolicyCache, PolicyHandles};
 use crate::registry::peer_arbiters::PeerArbiters;
@@ -43,6 +45,8 @@ pub(crate) struct ArbiterContext {
     pub(crate) arbiter: RefCell<Machine>,
     /// Its sessions with devices over DTLS.
     pub(crate) associations: RefCell<Associations>,
+    /// Where they are kept for the next process.
+    pub(crate) kept_sessions: Option<KeptSessions>,
     /// The other arbiters.
     pub(crate) peer_arbiters: RefCell<PeerArbiters>,
     /// Opens the keys of devices.
@@ -77,10 +81,11 @@ impl ArbiterContext {
             arbiter_id: here,
             shard_map,
             startup_barrier,
+            sessions,
         } = place;
         let known_devices = parts.store.known_devices();
-        let associations =
-            Associations::new(here, shard_map, parts.association_limits, &parts.secrets);
+        let (limits, secrets) = (parts.association_limits, &parts.secrets);
+        let associations = Associations::new(here, shard_map, limits, secrets, &sessions);
         Rc::new(Self {
             startup_barrier,
             clock: parts.clock,
@@ -91,6 +96,7 @@ impl ArbiterContext {
             sockets,
             actor: registry,
             associations: RefCell::new(associations),
+            kept_sessions: parts.kept_sessions,
             peer_arbiters: RefCell::default(),
             master_key: parts.master_key,
             arbiter: RefCell::new(Machine::new(here, shard_map, parts.limits, known_devices)),
@@ -220,6 +226,8 @@ pub(crate) struct ArbiterPlacement {
     pub(crate) shard_map: ShardMap,
     /// What all of them know of the start.
     pub(crate) startup_barrier: Arc<StartupBarrier>,
+    /// The sessions that it goes on with.
+    pub(crate) sessions: Vec<SessionRecord>,
 }
 
 /// How many arbiters still restore devices since the start: one of them may have the device that
@@ -265,6 +273,9 @@ pub struct ArbiterParts {
     pub association_limits: AssociationLimits,
     /// The secrets of DTLS that all arbiters share.
     pub secrets: AssociationSecrets,
+    /// Where sessions over DTLS are from the process before, and are kept for the next one; none if
+    /// they end with the process.
+    pub kept_sessions: Option<KeptSessions>,
     /// Opens the keys of devices.
     pub master_key: Arc<MasterKey>,
 }

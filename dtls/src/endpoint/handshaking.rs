@@ -110,6 +110,7 @@ impl Endpoint {
                 }
                 Some(Ok(Step::LookUpPsk(identity))) => out.look_up_psk(id, identity),
                 Some(Ok(Step::AdmitPublicKey(key))) => out.admit_public_key(id, key),
+                Some(Ok(Step::AdmitCertificate(chain))) => out.admit_certificate(id, chain),
                 Some(Ok(Step::Establish(outcome))) => self.establish(moment, id, *outcome, out),
                 Some(Err(Refused(description))) => {
                     self.send_alert(id, Alert::fatal(description), out);

@@ -1,9 +1,12 @@
-//! What does a client with a pre-shared key say? RFC 5246 section 7.3 and figure 1 of RFC 6347.
+//! What does a client say? RFC 5246 section 7.3 and figure 1 of RFC 6347.
 //!
 //! ```text
 //! AwaitServerHello -> AwaitServerHelloDone -> AwaitFinished -> established
-//!       |    ^   \-> AwaitResumedFinished --------------------/
-//!       \----/ HelloVerifyRequest
+//!   |    ^   |  \         ^                                       ^
+//!   |    |   |   \-> AwaitCertificate -> AwaitSignedParameters    |
+//!   |    |   |              -> AwaitCertificateRequest            |
+//!   |    |   \-> AwaitResumedFinished ----------------------------/
+//!   \----/ HelloVerifyRequest
 //! ```
 
 use zeroize::Zeroizing;
@@ -22,6 +25,7 @@ use crate::presentation::{Reader, Writer};
 use crate::record::VERSION;
 use crate::session::{RecordParameters, Session};
 
+use super::certificate::{self, CertificateType, ShownKey};
 use super::extension::Extensions;
 use super::hello::{self, ClientHello, ClientHelloStart, ServerHello};
 use super::message::{Message, MessageType};
@@ -46,6 +50,9 @@ pub(crate) struct ClientHandshake {
 #[derive(Debug)]
 enum State {
     AwaitServerHello,
+    AwaitCertificate(Negotiated, CertificateType),
+    AwaitSignedParameters(Negotiated),
+    AwaitCertificateRequest(Negotiated, ServerKey),
     AwaitServerHelloDone(Negotiated, Option<ServerKey>),
     AwaitFinished(Negotiated, Option<Box<[u8]>>),
     AwaitResumedFinished(Negotiated, Resumable),
@@ -116,6 +123,28 @@ impl ClientHandshake {
                 transport.disarm();
                 (self.server_hello(message, transport)?, Step::Wait)
             }
+            (State::AwaitCertificate(negotiated, shown_as), MessageType::Certificate) => {
+                transport.record(message);
+                let shown = ShownKey::decode(shown_as, &message.body)?;
+                if shown.public_key != self.config.server_public_key {
+                    return Err(Refused(AlertDescription::BAD_CERTIFICATE));
+                }
+                (State::AwaitSignedParameters(negotiated), Step::Wait)
+            }
+            (State::AwaitSignedParameters(negotiated), MessageType::ServerKeyExchange) => {
+                transport.record(message);
+                let known = &self.config.server_public_key;
+                let randoms = &negotiated.randoms;
+                let key = certificate::decode_signed_parameters(known, randoms, &message.body)?;
+                (State::AwaitCertificateRequest(negotiated, key), Step::Wait)
+            }
+            (State::AwaitCertificateRequest(negotiated, key), MessageType::CertificateRequest) => {
+                transport.record(message);
+                (
+                    State::AwaitServerHelloDone(negotiated, Some(key)),
+                    Step::Wait,
+                )
+            }
             (State::AwaitServerHelloDone(negotiated, None), MessageType::ServerKeyExchange) => {
                 transport.record(message);
                 let key = server_key(&negotiated, &message.body)?;
@@ -163,6 +192,9 @@ impl ClientHandshake {
             }
             (
                 State::AwaitServerHello
+                | State::AwaitCertificate(..)
+                | State::AwaitSignedParameters(..)
+                | State::AwaitCertificateRequest(..)
                 | State::AwaitServerHelloDone(..)
                 | State::AwaitFinished(..)
                 | State::AwaitResumedFinished(..)
@@ -187,6 +219,15 @@ impl ClientHandshake {
             Some(ResumeBy::SessionId(_)) | None => &[],
         };
         let has_connection_id = self.config.connection_id != ConnectionIdOffer::None;
+        let key = self.config.signing_key.as_ref();
+        let of_client = key.map(|key| [1, CertificateType::of(key).number()]);
+        // RFC 7250 section 3: the length of the list, then either type.
+        let of_server = [
+            2,
+            CertificateType::RawPublicKey.number(),
+            CertificateType::X509.number(),
+        ];
+        let algorithms = certificate::ECDSA_SHA256.to_be_bytes();
         let hello = ClientHello {
             start: ClientHelloStart {
                 version: VERSION,
@@ -200,6 +241,9 @@ impl ClientHandshake {
                 extended_master_secret: true,
                 record_size_limit: self.config.record_size_limit,
                 supported_groups: has_curves.then_some(&groups[..]),
+                client_certificate_type: of_client.as_ref().map(|it| &it[..]),
+                server_certificate_type: key.map(|_| &of_server[..]),
+                signature_algorithms: key.map(|_| &algorithms[..]),
                 ec_point_formats: has_curves,
                 session_ticket: Some(ticket),
                 connection_id: has_connection_id.then_some(&self.connection_id),
@@ -243,7 +287,15 @@ impl ClientHandshake {
         };
         let is_resumed = !hello.session_id.is_empty() && *hello.session_id == *self.session_id;
         let Some(resumption) = self.config.resumption.as_ref().filter(|_| is_resumed) else {
-            return Ok(State::AwaitServerHelloDone(negotiated, None));
+            return Ok(match suite.key_exchange() {
+                KeyExchange::EcdheEcdsa => {
+                    let shown_as = CertificateType::chosen(extensions.server_certificate_type)?;
+                    State::AwaitCertificate(negotiated, shown_as)
+                }
+                KeyExchange::Psk | KeyExchange::EcdhePsk => {
+                    State::AwaitServerHelloDone(negotiated, None)
+                }
+            });
         };
         let session = resumption.session.clone();
         if session.suite != suite || !negotiated.has_extended_master_secret {
@@ -262,27 +314,39 @@ impl ClientHandshake {
         moment: &mut Moment<'_>,
     ) -> Result<(), Refused> {
         transport.begin_flight();
+        let key_exchange = negotiated.suite.key_exchange();
+        let signing_key = self.config.signing_key.as_ref();
+        let signing_key = signing_key.filter(|_| key_exchange == KeyExchange::EcdheEcdsa);
+        if let Some(key) = signing_key {
+            let shown = certificate::encode_certificate(key, CertificateType::of(key));
+            transport.push(MessageType::Certificate, shown);
+        }
         let mut body = Vec::with_capacity(96);
-        body.put_vector16(&self.config.psk_identity);
-        let shared_secret = match (negotiated.suite.key_exchange(), server_key) {
+        if key_exchange != KeyExchange::EcdheEcdsa {
+            body.put_vector16(&self.config.psk_identity);
+        }
+        let shared_secret = match (key_exchange, server_key) {
             (KeyExchange::Psk, _) => None,
-            (KeyExchange::EcdhePsk, Some(server_key)) => {
+            (KeyExchange::EcdhePsk | KeyExchange::EcdheEcdsa, Some(server_key)) => {
                 let key = EphemeralKey::generate(moment)?;
                 body.put_vector8(key.public());
                 Some(key.agree(&server_key)?)
             }
-            (KeyExchange::EcdhePsk, None) => return Err(UNEXPECTED),
-            (KeyExchange::EcdheEcdsa, _) => {
-                return Err(Refused(AlertDescription::ILLEGAL_PARAMETER));
-            }
+            (KeyExchange::EcdhePsk | KeyExchange::EcdheEcdsa, None) => return Err(UNEXPECTED),
         };
         transport.push(MessageType::ClientKeyExchange, body);
-        let shared_secret = shared_secret.as_deref().map(Vec::as_slice);
-        let premaster: Zeroizing<Vec<u8>> = psk_premaster(&self.config.psk, shared_secret);
+        let premaster: Zeroizing<Vec<u8>> = match (key_exchange, shared_secret) {
+            (KeyExchange::EcdheEcdsa, Some(secret)) => secret,
+            (_, secret) => psk_premaster(&self.config.psk, secret.as_deref().map(Vec::as_slice)),
+        };
         let hash = transport.transcript_hash();
         let is_extended = negotiated.has_extended_master_secret;
         let master = MasterSecret::agreed(is_extended, &premaster, &hash, &negotiated.randoms);
-        let verify_data = master.verify_data(Side::Client, &hash);
+        if let Some(key) = signing_key {
+            let proof = certificate::encode_certificate_verify(&key.sign_hash(&hash)?);
+            transport.push(MessageType::CertificateVerify, proof);
+        }
+        let verify_data = master.verify_data(Side::Client, &transport.transcript_hash());
         transport.choose_only(negotiated.proposal(master));
         transport.push_finished(verify_data.to_vec());
         Ok(())
@@ -306,10 +370,18 @@ impl ClientHandshake {
         let session = Resumable {
             master,
             suite: negotiated.suite,
-            identity: Identity::Psk(self.config.psk_identity.clone()),
+            identity: self.identity(negotiated.suite),
             authenticated_at: now,
         };
         Some(Resumption { session, by })
+    }
+
+    /// What the server has proved: the key of this identity, or its own.
+    fn identity(&self, suite: CipherSuite) -> Identity {
+        match suite.has_psk() {
+            true => Identity::Psk(self.config.psk_identity.clone()),
+            false => Identity::RawPublicKey(self.config.server_public_key.clone()),
+        }
     }
 
     fn establish(
@@ -322,7 +394,7 @@ impl ClientHandshake {
         let (session, flight) = finished.ok_or(Refused(AlertDescription::INTERNAL_ERROR))?;
         Ok(Step::Establish(Box::new(Outcome {
             session,
-            identity: Identity::Psk(self.config.psk_identity.clone()),
+            identity: self.identity(security.suite),
             last_flight: security.is_resumed.then_some(flight),
             security,
             resumption,

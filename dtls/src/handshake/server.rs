@@ -3,7 +3,8 @@
 //! ```text
 //! ClientHello -> AwaitClientKeyExchange -> AwaitPsk ---------------> AwaitFinished -> established
 //!      |    \-> AwaitCertificate -> AwaitSignedKeyExchange              ^                 ^
-//!      |          \-> AwaitCertificateVerify -> AwaitAdmission --------/                  |
+//!      |          \-> AwaitCertificateVerify -> AwaitAdmission or AwaitName                |
+//!      |                                                  \-----------/                  |
 //!      \------> AwaitResumedFinished -----------------------------------------------------/
 //! ```
 
@@ -27,7 +28,7 @@ use crate::record::PLAINTEXT_MAX;
 use crate::session::{RecordParameters, Session};
 use crate::signature;
 
-use super::certificate::{self, CertificateType};
+use super::certificate::{self, CertificateType, ShownKey};
 use super::extension::Extensions;
 use super::hello::{ClientHello, EMPTY_RENEGOTIATION_INFO_SCSV, ServerHello};
 use super::message::{Message, MessageType};
@@ -59,18 +60,18 @@ enum State {
     AwaitClientHello,
     AwaitClientKeyExchange(Negotiated, Option<EphemeralKey>),
     AwaitPsk(Negotiated, KeyExchanged),
-    AwaitCertificate(Negotiated, EphemeralKey),
-    AwaitSignedKeyExchange(Negotiated, EphemeralKey, PublicKey),
-    AwaitCertificateVerify(Negotiated, MasterSecret, PublicKey),
-    AwaitAdmission(Negotiated, MasterSecret, PublicKey),
+    AwaitCertificate(Negotiated, EphemeralKey, CertificateType),
+    AwaitSignedKeyExchange(Negotiated, EphemeralKey, ShownKey),
+    AwaitCertificateVerify(Negotiated, MasterSecret, ShownKey),
+    /// Of the owner of a raw public key.
+    AwaitAdmission(Negotiated, MasterSecret, Box<[u8]>),
+    /// Of the owner of a certificate.
+    AwaitName(Negotiated, MasterSecret),
     AwaitFinished(Negotiated, Identity),
     AwaitResumedFinished(Negotiated, Resumable),
     /// A message was refused, or the handshake is over.
     Ended,
 }
-
-/// A SubjectPublicKeyInfo of the client.
-type PublicKey = Box<[u8]>;
 
 /// What both hellos agreed on.
 #[derive(Debug)]
@@ -122,29 +123,35 @@ impl ServerHandshake {
             (State::AwaitClientKeyExchange(negotiated, key), MessageType::ClientKeyExchange) => {
                 client_key_exchange(negotiated, key, message, transport)?
             }
-            (State::AwaitCertificate(negotiated, key), MessageType::Certificate) => {
+            (State::AwaitCertificate(negotiated, key, shown_as), MessageType::Certificate) => {
                 transport.disarm();
                 transport.record(message);
-                let public_key = certificate::decode_raw_public_key(&message.body)?;
-                signature::point_of(public_key)
-                    .ok_or(Refused(AlertDescription::UNSUPPORTED_CERTIFICATE))?;
-                let public_key = public_key.into();
-                let state = State::AwaitSignedKeyExchange(negotiated, key, public_key);
+                let shown = ShownKey::decode(shown_as, &message.body)?;
+                let state = State::AwaitSignedKeyExchange(negotiated, key, shown);
                 (state, Step::Wait)
             }
             (
-                State::AwaitSignedKeyExchange(negotiated, key, public_key),
+                State::AwaitSignedKeyExchange(negotiated, key, shown),
                 MessageType::ClientKeyExchange,
-            ) => signed_key_exchange(negotiated, &key, public_key, message, transport)?,
+            ) => signed_key_exchange(negotiated, &key, shown, message, transport)?,
             (
-                State::AwaitCertificateVerify(negotiated, master, public_key),
+                State::AwaitCertificateVerify(negotiated, master, shown),
                 MessageType::CertificateVerify,
             ) => {
                 let proof = certificate::decode_certificate_verify(&message.body)?;
-                signature::verify(&public_key, &transport.transcript_hash(), proof)?;
+                signature::verify(&shown.public_key, &transport.transcript_hash(), proof)?;
                 transport.record(message);
-                let step = Step::AdmitPublicKey(public_key.clone());
-                (State::AwaitAdmission(negotiated, master, public_key), step)
+                match shown.chain {
+                    Some(chain) => (
+                        State::AwaitName(negotiated, master),
+                        Step::AdmitCertificate(chain),
+                    ),
+                    None => {
+                        let step = Step::AdmitPublicKey(shown.public_key.clone());
+                        let key = shown.public_key;
+                        (State::AwaitAdmission(negotiated, master, key), step)
+                    }
+                }
             }
             (State::AwaitFinished(negotiated, identity), MessageType::Finished) => {
                 finished(negotiated, identity, message, transport, context)?
@@ -160,6 +167,7 @@ impl ServerHandshake {
                 | State::AwaitSignedKeyExchange(..)
                 | State::AwaitCertificateVerify(..)
                 | State::AwaitAdmission(..)
+                | State::AwaitName(..)
                 | State::AwaitFinished(..)
                 | State::AwaitResumedFinished(..)
                 | State::Ended,
@@ -212,6 +220,28 @@ impl ServerHandshake {
             | State::AwaitCertificate(..)
             | State::AwaitSignedKeyExchange(..)
             | State::AwaitCertificateVerify(..)
+            | State::AwaitName(..)
+            | State::AwaitFinished(..)
+            | State::AwaitResumedFinished(..)
+            | State::Ended => state,
+        };
+    }
+
+    /// Goes on with a client whose certificate is known under this name.
+    pub(crate) fn admit_as(&mut self, name: &[u8], transport: &mut Transport) {
+        let state = std::mem::replace(&mut self.state, State::Ended);
+        self.state = match state {
+            State::AwaitName(negotiated, master) => {
+                transport.propose(negotiated.proposal(master));
+                State::AwaitFinished(negotiated, Identity::Certificate(name.into()))
+            }
+            State::AwaitClientHello
+            | State::AwaitClientKeyExchange(..)
+            | State::AwaitPsk(..)
+            | State::AwaitCertificate(..)
+            | State::AwaitSignedKeyExchange(..)
+            | State::AwaitCertificateVerify(..)
+            | State::AwaitAdmission(..)
             | State::AwaitFinished(..)
             | State::AwaitResumedFinished(..)
             | State::Ended => state,
@@ -335,13 +365,15 @@ fn choose_suite(hello: &ClientHello<'_>, config: &Config) -> Result<CipherSuite,
 
 /// How both sides show their keys (RFC 7250 section 4).
 struct CertificateTypes {
-    server: CertificateType,
+    client: CertificateType,
     /// Whether the client has named it, or it is the default.
+    is_client_named: bool,
+    server: CertificateType,
     is_server_named: bool,
 }
 
 impl CertificateTypes {
-    /// None if there is no way that both sides have. A client shows a raw public key.
+    /// None if there is no way that both sides have. The client's preference decides.
     fn choose(hello: &ClientHello<'_>, config: &Config) -> Result<Option<Self>, Refused> {
         let extensions = &hello.extensions;
         let Some(key) = &config.server_key else {
@@ -349,15 +381,17 @@ impl CertificateTypes {
         };
         let of_client = CertificateType::offered(extensions.client_certificate_type)?;
         let is_checkable = certificate::has_signature_algorithm(extensions.signature_algorithms);
-        if !is_checkable || !of_client.contains(&CertificateType::RawPublicKey) {
+        let Some(client) = of_client.into_iter().next().filter(|_| is_checkable) else {
             return Ok(None);
-        }
+        };
         let of_server = CertificateType::offered(extensions.server_certificate_type)?;
         let mut possible = of_server.into_iter().filter(|it| match it {
             CertificateType::X509 => !key.certificates.is_empty(),
             CertificateType::RawPublicKey => true,
         });
         Ok(possible.next().map(|server| Self {
+            client,
+            is_client_named: extensions.client_certificate_type.is_some(),
             server,
             is_server_named: extensions.server_certificate_type.is_some(),
         }))
@@ -405,15 +439,14 @@ fn begin(
         KeyExchange::Psk | KeyExchange::EcdhePsk => None,
     };
     let types = certificate_types.as_ref();
-    let of_client = [CertificateType::RawPublicKey.number()];
-    let of_server = types.map(|types| [types.server.number()]);
-    let is_server_named = types.is_some_and(|types| types.is_server_named);
+    // What the client did not name is the default, which is not answered.
+    let named_client = types.filter(|types| types.is_client_named);
+    let named_client = named_client.map(|types| [types.client.number()]);
+    let named_server = types.filter(|types| types.is_server_named);
+    let named_server = named_server.map(|types| [types.server.number()]);
     let extensions = Extensions {
-        client_certificate_type: types.map(|_| &of_client[..]),
-        server_certificate_type: of_server
-            .as_ref()
-            .map(|it| &it[..])
-            .filter(|_| is_server_named),
+        client_certificate_type: named_client.as_ref().map(|it| &it[..]),
+        server_certificate_type: named_server.as_ref().map(|it| &it[..]),
         // Only after an offer of the client that a suite of ours needs.
         ec_point_formats: hello.extensions.ec_point_formats
             && negotiated.suite.key_exchange() != KeyExchange::Psk,
@@ -442,7 +475,8 @@ fn begin(
             let types = certificate_types.ok_or(Refused(AlertDescription::INTERNAL_ERROR))?;
             let key = show_key(&negotiated, &types, transport, context)?;
             transport.push(MessageType::ServerHelloDone, Vec::new());
-            return Ok((State::AwaitCertificate(negotiated, key), Step::SendFlight));
+            let state = State::AwaitCertificate(negotiated, key, types.client);
+            return Ok((state, Step::SendFlight));
         }
     };
     transport.push(MessageType::ServerHelloDone, Vec::new());
@@ -536,7 +570,7 @@ fn client_key_exchange(
 fn signed_key_exchange(
     negotiated: Negotiated,
     key: &EphemeralKey,
-    public_key: PublicKey,
+    shown: ShownKey,
     message: &Message,
     transport: &mut Transport,
 ) -> Result<(State, Step), Refused> {
@@ -545,7 +579,7 @@ fn signed_key_exchange(
     let premaster = key.agree(reader.vector8()?)?;
     reader.end()?;
     let master = negotiated.master_secret(&premaster, &transport.transcript_hash());
-    let state = State::AwaitCertificateVerify(negotiated, master, public_key);
+    let state = State::AwaitCertificateVerify(negotiated, master, shown);
     Ok((state, Step::Wait))
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod certificates;
 mod connection_ids;
 mod failures;
 mod handshakes;

@@ -1,12 +1,12 @@
 //! A server and a client, a clock that is turned by hand, and what is between them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use dtls::{
-    AssociationId, ClientConfig, CloseReason, Config, Effect, Effects, Endpoint, HandshakeFailure,
-    Identity, Moment, Resumption, Security, Timestamp,
+    AssociationId, CertificateFault, ClientConfig, CloseReason, Config, Effect, Effects, Endpoint,
+    HandshakeFailure, Identity, Moment, Resumption, Security, Timestamp,
 };
 
 pub(crate) const IDENTITY: &[u8] = b"urn:dev:meter-1";
@@ -63,6 +63,14 @@ pub(crate) struct Network {
     pub(crate) chance: Chance,
     /// The keys that the server's caller knows by identity.
     pub(crate) keys: BTreeMap<Vec<u8>, Vec<Vec<u8>>>,
+    /// The raw public keys that it knows.
+    pub(crate) public_keys: BTreeSet<Vec<u8>>,
+    /// The authorities whose certificates it admits, under their first name.
+    pub(crate) authorities: Vec<Vec<u8>>,
+    /// The names in the last certificate that was shown to it.
+    pub(crate) names_shown: Vec<String>,
+    /// What it found wrong with certificates.
+    pub(crate) certificate_faults: Vec<CertificateFault>,
     /// How long the server's caller needs for a key; 0: at once.
     pub(crate) look_up_ms: u64,
     pub(crate) reports: Vec<(Host, Report)>,
@@ -95,6 +103,10 @@ impl Network {
             now: Timestamp::from_ms(1_800_000_000_000),
             chance: Chance(seed),
             keys: BTreeMap::from([(IDENTITY.to_vec(), vec![KEY.to_vec()])]),
+            public_keys: BTreeSet::new(),
+            authorities: Vec::new(),
+            names_shown: Vec::new(),
+            certificate_faults: Vec::new(),
             look_up_ms: 0,
             reports: Vec::new(),
             server_association: None,
@@ -227,6 +239,7 @@ impl Network {
         delivery: &mut dyn FnMut() -> Delivery,
     ) {
         let mut provided = Vec::new();
+        let mut shown = Vec::new();
         for effect in out.iter() {
             match effect {
                 Effect::Send { peer, datagram } => {
@@ -271,11 +284,34 @@ impl Network {
                     self.reports
                         .push((host, Report::Received(content.to_vec())));
                 }
-                Effect::AdmitPublicKey { .. } => panic!("only pre-shared keys"),
+                Effect::AdmitPublicKey {
+                    association,
+                    public_key,
+                } => {
+                    let is_known = self.public_keys.contains(public_key);
+                    shown.push((association, is_known.then(Vec::new)));
+                }
+                Effect::AdmitCertificate { association, chain } => {
+                    let now = self.now;
+                    let found = chain.verify(&self.authorities, now);
+                    self.certificate_faults.extend(found.err());
+                    self.names_shown = chain.names();
+                    let name = self.names_shown.first().map(|it| it.clone().into_bytes());
+                    shown.push((association, name.filter(|_| found.is_ok())));
+                }
                 Effect::Moved { to, .. } => self.reports.push((host, Report::Moved(to))),
                 Effect::Closed { reason, .. } => self.reports.push((host, Report::Closed(reason))),
                 Effect::Failed { reason, .. } => self.reports.push((host, Report::Failed(reason))),
             }
+        }
+        for (id, admitted_as) in shown {
+            let out = self.call(host, |endpoint, moment, out| match admitted_as {
+                None => endpoint.refuse(id, out),
+                // A raw public key is its own name.
+                Some(name) if name.is_empty() => endpoint.admit(moment, id, out),
+                Some(name) => endpoint.admit_as(moment, id, &name, out),
+            });
+            self.perform(host, &out, delivery);
         }
         for (id, identity) in provided {
             let out = self.provide(id, &identity);

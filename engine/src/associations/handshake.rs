@@ -1,5 +1,7 @@
 //! How did a DTLS handshake end, and why is one refused?
 
+use dtls::CertificateFault;
+
 /// How a handshake ended.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum HandshakeOutcome {
@@ -35,6 +37,15 @@ pub enum HandshakeFault {
     /// The key of an earlier session is no longer valid.
     #[error("the sender resumed a session that began before the key of the device was changed")]
     Revoked,
+    /// No authority of the customer has signed the certificate.
+    #[error("no certificate authority of the customer has signed the certificate of the sender")]
+    UntrustedCertificate,
+    /// The certificate is out of its time.
+    #[error("a certificate of the sender has expired, or is not valid yet")]
+    CertificateNotValidNow,
+    /// The certificate cannot be used.
+    #[error("a certificate of the sender breaks a rule of RFC 5280 or is of an unsupported kind")]
+    UnusableCertificate,
     /// The peer ended it with an alert.
     #[error("the sender ended it")]
     EndedByPeer,
@@ -43,15 +54,28 @@ pub enum HandshakeFault {
     Protocol,
 }
 
+impl From<CertificateFault> for HandshakeFault {
+    fn from(fault: CertificateFault) -> Self {
+        match fault {
+            CertificateFault::NotValidNow => Self::CertificateNotValidNow,
+            CertificateFault::UnknownIssuer => Self::UntrustedCertificate,
+            CertificateFault::Unusable => Self::UnusableCertificate,
+        }
+    }
+}
+
 impl HandshakeOutcome {
     /// Every outcome.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 16] = [
         Self::Completed,
         Self::Resumed,
         Self::UnknownIdentity,
         Self::Refused(HandshakeFault::WrongKey),
         Self::Refused(HandshakeFault::NoKey),
         Self::Refused(HandshakeFault::Revoked),
+        Self::Refused(HandshakeFault::UntrustedCertificate),
+        Self::Refused(HandshakeFault::CertificateNotValidNow),
+        Self::Refused(HandshakeFault::UnusableCertificate),
         Self::Refused(HandshakeFault::EndedByPeer),
         Self::Refused(HandshakeFault::Protocol),
         Self::Failed,

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use dtls::ClientConfig;
+use dtls::{ClientConfig, SigningKey};
+use rcgen::{CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 use super::*;
 use crate::change::Change;
@@ -236,6 +237,190 @@ fn what_a_device_is_told_reaches_the_holder_of_its_key_only() {
     }
 }
 
+#[test]
+fn a_certificate_is_of_the_device_whose_endpoint_name_it_has() {
+    let mut fixture = Fixture::of(1, &["meter"]);
+    let factory = Factory::new();
+    fixture.authorities = Some(factory.authorities(fixture.now));
+    let mut meter = factory.client(&["a meter", "meter"]);
+    meter.connect(&mut fixture, None);
+    fixture.run(&mut meter);
+    fixture.says(&mut meter, b"21.5");
+    let [(device, _, _)] = fixture.take_received().try_into().unwrap();
+    assert_eq!(device, fixture.key("meter"));
+    assert_eq!(fixture.look_ups, 2, "each name is looked up");
+    let session = fixture.arbiters[0].snapshot(device).unwrap();
+    let identity = ClaimedIdentity::Certificate {
+        endpoint: EndpointName::parse("meter").unwrap(),
+        customer: Some(CustomerId::parse("acme").unwrap()),
+    };
+    assert_eq!(session.identity, identity);
+
+    let ticket = meter.resumption.take();
+    fixture.arbiters = arbiters(1);
+    meter.connect(&mut fixture, ticket);
+    fixture.run(&mut meter);
+    assert_eq!(fixture.outcomes(), [HandshakeOutcome::Resumed]);
+}
+
+#[test]
+fn a_certificate_that_the_customer_does_not_trust_is_refused_for_its_device() {
+    let (factory, other) = (Factory::new(), Factory::new());
+    let fault = HandshakeFault::UntrustedCertificate;
+    for authorities in [None, Some(other.authorities(Timestamp::from_ms(1)))] {
+        let mut fixture = Fixture::of(1, &["meter"]);
+        fixture.authorities = authorities;
+        for name in ["meter", "nobody"] {
+            let mut client = factory.client(&[name]);
+            client.connect(&mut fixture, None);
+            fixture.run(&mut client);
+            assert!(client.association.is_none());
+        }
+        let peer = Peer::secured(HOME.parse().unwrap());
+        assert_eq!(fixture.refused, [(fixture.key("meter"), peer, fault)]);
+        let outcomes = [
+            HandshakeOutcome::UnknownIdentity,
+            HandshakeOutcome::Refused(fault),
+        ];
+        assert_eq!(fixture.outcomes(), outcomes);
+    }
+}
+
+#[test]
+fn sessions_of_certificates_end_when_the_authorities_change() {
+    let mut fixture = Fixture::of(1, &["meter", "pump"]);
+    let factory = Factory::new();
+    fixture.authorities = Some(factory.authorities(fixture.now));
+    let mut meter = factory.client(&["meter"]);
+    meter.connect(&mut fixture, None);
+    fixture.run(&mut meter);
+    let ticket = meter.resumption.take();
+    let _pump = fixture.connected("pump", KEY, ELSEWHERE);
+    let mut late = factory.client(&["meter"]);
+    late.address = "192.0.2.9:7000".parse().unwrap();
+    fixture.is_slow = true;
+    late.connect(&mut fixture, None);
+    fixture.run(&mut late);
+
+    fixture.now = fixture.now.plus_ms(1);
+    fixture.authorities = Some(factory.authorities(fixture.now));
+    let other = CustomerId::parse("umbrella").unwrap();
+    fixture.call(0, |it, m, out| it.end_certified(m, &other, out));
+    assert!(fixture.tell("meter", b"it goes on"));
+    let acme = CustomerId::parse("acme").unwrap();
+    fixture.call(0, |it, m, out| it.end_certified(m, &acme, out));
+    assert!(!fixture.tell("meter", b"secret"));
+    assert!(fixture.tell("pump", b"with its own key"));
+    fixture.is_slow = false;
+    fixture.answer_slow();
+    fixture.run(&mut late);
+    assert!(late.resumption.is_none(), "it was admitted before");
+
+    meter.connect(&mut fixture, ticket);
+    fixture.run(&mut meter);
+    let revoked = HandshakeOutcome::Refused(HandshakeFault::Revoked);
+    assert!(fixture.outcomes().contains(&revoked));
+    meter.connect(&mut fixture, None);
+    fixture.run(&mut meter);
+    assert!(fixture.tell("meter", b"on"));
+}
+
+#[test]
+fn a_session_goes_on_in_the_next_process_once_its_device_is_heard() {
+    let mut fixture = Fixture::of(1, &["meter"]);
+    let mut meter = fixture.connected("meter", KEY, HOME);
+    let before = fixture.arbiters[0].snapshot(fixture.key("meter"));
+    let kept = fixture.restart();
+    assert!(!fixture.tell("meter", b"not known yet"));
+    fixture.says(&mut meter, b"21.5");
+    assert_eq!(fixture.take_received().len(), 1);
+    assert_eq!(fixture.outcomes(), [], "there was no handshake");
+    assert_eq!(fixture.arbiters[0].snapshot(fixture.key("meter")), before);
+    assert!(fixture.tell("meter", b"on"));
+    fixture.run(&mut meter);
+    assert_eq!(meter.heard, [b"on"]);
+    assert!(kept.iter().all(|record| !record.is_empty()));
+
+    let profile = fixture.profiles.get_mut("meter").unwrap();
+    *profile = without_psk(profile).unwrap();
+    fixture.restart();
+    fixture.says(&mut meter, b"22");
+    assert!(fixture.take_received().is_empty());
+    let revoked = HandshakeOutcome::Refused(HandshakeFault::Revoked);
+    assert_eq!(fixture.outcomes(), [revoked]);
+}
+
+#[test]
+fn records_of_sessions_are_read_or_left_out() {
+    let mut fixture = Fixture::of(1, &["meter"]);
+    let mut meter = fixture.connected("meter", KEY, HOME);
+    let kept = fixture.restart();
+    let counts = |fixture: &Fixture| fixture.arbiters[0].counts().sessions;
+    for left_out in 0..kept.len() {
+        let mut records = kept.clone();
+        records.remove(left_out);
+        fixture.go_on_with(&records);
+        assert_eq!(counts(&fixture), 0, "without record {left_out}");
+    }
+    for record in &kept {
+        for length in 0..record.len() {
+            let cut = SessionRecord::new(record[..length].to_vec());
+            fixture.go_on_with(&[cut]);
+            assert_eq!(counts(&fixture), 0);
+        }
+    }
+    fixture.go_on_with(&kept);
+    assert_eq!(counts(&fixture), 1);
+    fixture.says(&mut meter, b"on");
+    assert_eq!(fixture.take_received().len(), 1);
+}
+
+/// An authority that certifies devices.
+struct Factory {
+    issuer: Issuer<'static, KeyPair>,
+    certificate: Vec<u8>,
+}
+
+impl Factory {
+    fn new() -> Self {
+        let mut params = named("factory");
+        params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.self_signed(&key).unwrap().der().to_vec();
+        let issuer = Issuer::new(params, key);
+        Self {
+            issuer,
+            certificate,
+        }
+    }
+
+    fn authorities(&self, set_at: Timestamp) -> CertificateAuthorities {
+        let certificates = vec![self.certificate.clone().into()];
+        CertificateAuthorities::new(certificates, set_at).unwrap()
+    }
+
+    /// A device with a certificate of a common name and of further names.
+    fn client(&self, names: &[&'static str]) -> Client {
+        let mut params = named(names[0]);
+        let others = names[1..].iter().map(|it| (*it).try_into().unwrap());
+        params.subject_alt_names = others.map(rcgen::SanType::DnsName).collect();
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        let chain = vec![certificate.der().to_vec().into()];
+        let key = SigningKey::from_der(&key.serialize_der(), chain).unwrap();
+        let mut client = Client::new(names[0], KEY, HOME);
+        client.certificate = Some(Arc::new(key));
+        client
+    }
+}
+
+fn named(name: &str) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params
+}
+
 type Out = Vec<AssociationEffect>;
 
 /// A service of several arbiters, and the network before it.
@@ -253,6 +438,8 @@ struct Fixture {
     forwarded: usize,
     look_ups: usize,
     commits: usize,
+    /// Who certifies devices.
+    authorities: Option<CertificateAuthorities>,
     /// Whether look-ups wait for `answer_slow`.
     is_slow: bool,
     slow: Vec<(usize, ClaimId, ClaimedIdentity)>,
@@ -265,6 +452,8 @@ struct Client {
     address: SocketAddr,
     identity: &'static str,
     key: u8,
+    /// What it proves its identity with, if it has no pre-shared key.
+    certificate: Option<Arc<SigningKey>>,
     outgoing: VecDeque<(SocketAddr, Vec<u8>)>,
     sent: Vec<(SocketAddr, Vec<u8>)>,
     heard: Vec<Vec<u8>>,
@@ -296,9 +485,25 @@ impl Fixture {
             forwarded: 0,
             look_ups: 0,
             commits: 0,
+            authorities: None,
             is_slow: false,
             slow: Vec::new(),
         }
+    }
+
+    /// The arbiter ends in order, and the next process goes on with its sessions.
+    fn restart(&mut self) -> Vec<SessionRecord> {
+        let mut kept = Vec::new();
+        self.arbiters[0].export(|record| kept.push(SessionRecord::new(record.to_vec())));
+        self.go_on_with(&kept);
+        kept
+    }
+
+    fn go_on_with(&mut self, kept: &[SessionRecord]) {
+        let shard_map = ShardMap::among(1);
+        let here = shard_map.arbiters().next().unwrap();
+        let limits = AssociationLimits::default();
+        self.arbiters = vec![Associations::new(here, shard_map, limits, &secrets(), kept)];
     }
 
     fn key(&self, name: &str) -> DeviceKey {
@@ -434,11 +639,14 @@ impl Fixture {
 
     fn answer(&mut self, at: usize, claim: ClaimId, identity: &ClaimedIdentity) {
         self.look_ups += 1;
-        let ClaimedIdentity::Psk(name) = identity else {
-            panic!("{identity:?}");
+        let name: &str = match identity {
+            ClaimedIdentity::Psk(name) => name,
+            ClaimedIdentity::Certificate { endpoint, .. } => endpoint.as_str(),
+            ClaimedIdentity::PublicKey(_) => panic!("{identity:?}"),
         };
-        let found = self.profiles.get(&**name).map(|profile| KnownCredentials {
+        let found = self.profiles.get(name).map(|profile| KnownCredentials {
             profile: Box::new(profile.clone()),
+            authorities: self.authorities.clone(),
             psks: identity
                 .psks_of(profile)
                 .into_iter()
@@ -483,6 +691,7 @@ impl Client {
             address: address.parse().unwrap(),
             identity,
             key,
+            certificate: None,
             outgoing: VecDeque::new(),
             sent: Vec::new(),
             heard: Vec::new(),
@@ -494,7 +703,13 @@ impl Client {
         if let Some(earlier) = self.association.take() {
             self.endpoint.forget(earlier);
         }
-        let mut client = ClientConfig::with_psk(self.identity.as_bytes(), &[self.key; 16]);
+        let mut client = match &self.certificate {
+            Some(key) => {
+                let server_key = secrets().server_key;
+                ClientConfig::with_signing_key(Arc::clone(key), server_key.public_key())
+            }
+            None => ClientConfig::with_psk(self.identity.as_bytes(), &[self.key; 16]),
+        };
         client.resumption = ticket;
         let mut out = Effects::new();
         let mut entropy = |bytes: &mut [u8]| bytes.fill_with(|| next(&mut fixture.seed));
@@ -531,8 +746,10 @@ impl Client {
                 Effect::Established { resumption, .. } => self.resumption = resumption.cloned(),
                 Effect::Received { content, .. } => self.heard.push(content.to_vec()),
                 Effect::Failed { .. } | Effect::Closed { .. } => self.association = None,
-                Effect::LookUpPsk { .. } | Effect::AdmitPublicKey { .. } | Effect::Moved { .. } => {
-                }
+                Effect::LookUpPsk { .. }
+                | Effect::AdmitPublicKey { .. }
+                | Effect::AdmitCertificate { .. }
+                | Effect::Moved { .. } => {}
             }
         }
     }
@@ -544,14 +761,19 @@ impl Client {
 
 fn arbiters(count: usize) -> Vec<Associations> {
     let shard_map = ShardMap::among(count);
-    let secrets = AssociationSecrets {
-        cookies: [1; 32],
-        tickets: [2; 32],
-    };
+    let secrets = secrets();
     let limits = AssociationLimits::default();
     let ids = shard_map.arbiters();
-    ids.map(|here| Associations::new(here, shard_map, limits, &secrets))
+    ids.map(|here| Associations::new(here, shard_map, limits, &secrets, &[]))
         .collect()
+}
+
+fn secrets() -> AssociationSecrets {
+    AssociationSecrets {
+        cookies: [1; 32],
+        tickets: [2; 32],
+        server_key: ServerKey::from_scalar(&[3; 32]).unwrap(),
+    }
 }
 
 /// The bytes of a key stand for its sealed form.

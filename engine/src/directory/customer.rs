@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 
+use crate::certificate_authorities::CertificateAuthorities;
 use crate::change::{Batch, Change, Expect, UniqueName};
 use crate::customer::{
     AccessToken, ApiClient, ClientOwner, ClientSecret, Customer, Scopes, SecretDigest,
@@ -48,6 +49,7 @@ pub fn draft_customer(m: &mut Moment, new: NewCustomer) -> Customer {
         networks: Box::default(),
         wake_up: None,
         offline_after_s: None,
+        authorities: None,
     }
 }
 
@@ -89,6 +91,14 @@ pub fn put_offline_after(
         batch: put.batch,
         answer: offline_after_s,
     }
+}
+
+/// Sets or removes who certifies the devices of a customer.
+pub fn put_authorities(
+    customer: Customer,
+    authorities: Option<CertificateAuthorities>,
+) -> Decision<()> {
+    put_customer(customer, |it| Customer { authorities, ..it })
 }
 
 fn put_customer(was: Customer, change: impl FnOnce(Customer) -> Customer) -> Decision<()> {

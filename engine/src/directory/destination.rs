@@ -508,6 +508,7 @@ mod tests {
             networks: Box::default(),
             wake_up: None,
             offline_after_s: None,
+            authorities: None,
             id: CustomerId::parse("acme").unwrap(),
             number: 1,
             name: "Acme".into(),

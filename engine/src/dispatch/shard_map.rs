@@ -33,7 +33,7 @@ impl ArbiterId {
     }
 
     /// The number of the arbiter.
-    pub(crate) fn number(self) -> u16 {
+    pub fn number(self) -> u16 {
         self.0
     }
 }

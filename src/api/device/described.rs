@@ -88,7 +88,11 @@ const PREVIOUS_VALID: &str =
 
 fn identity() -> Schema {
     let psk = Schema::object()
-        .must("identity", names::endpoint(), "The PSK identity.")
+        .must(
+            "identity",
+            names::endpoint(),
+            "The PSK identity, or the name in the certificate.",
+        )
         .must("configured", Schema::truth(), "Whether a key is set.")
         .may("created", names::instant(), "When the key was set.")
         .may("previousValid", Schema::truth(), PREVIOUS_VALID);
@@ -150,12 +154,13 @@ pub(in crate::api) const SECURITY: &str = concat!(
 );
 
 fn association() -> Schema {
-    let kinds = Schema::one_of_words(vec!["PSK", "RPK"]);
+    let kinds = Schema::one_of_words(vec!["PSK", "RPK", "X509"]);
     Schema::object()
         .must(
             "kind",
             kinds.example("PSK"),
-            "What the device proved: `PSK` its pre-shared key, `RPK` its raw public key.",
+            "What the device proved: `PSK` its pre-shared key, `RPK` its raw public key, `X509` a \
+             certificate.",
         )
         .may("identity", names::endpoint(), "The PSK identity.")
         .must(

@@ -15,7 +15,9 @@ use engine::action::{
 use engine::admin_log::daily::{Date, DayAmount, Statistics};
 use engine::admin_log::entry::{DeviceSighting, Entry};
 use engine::admin_log::payload::{FurtherPayloads, RejectedPayload};
+use engine::associations::server_key::ServerKey;
 use engine::associations::{AssociationSnapshot, ClaimedIdentity};
+use engine::certificate_authorities::CertificateAuthorities;
 use engine::delivery::backlog::Sequence;
 use engine::device::identity::Identity;
 use engine::device::record::{
@@ -56,6 +58,7 @@ use super::golden;
 use crate::api::action::{ActionBody, ActionWithTimelineBody};
 use crate::api::device::{DeviceBody, InspectorBody, ListedDeviceBody};
 use crate::api::devices::DevicePageBody;
+use crate::api::dtls::{CertificateAuthoritiesBody, DtlsBody};
 use crate::api::error::{ApiError, ErrorDetail};
 use crate::api::jobs::{DryRunBody, JobBody, JobCreatedBody, JobDeviceBody};
 use crate::api::logs::EntryBody;
@@ -377,6 +380,16 @@ fn a_sleeping_device_with_a_scheduled_request() {
     let state = (&snapshot, Some(&association));
     let body = InspectorBody::of(&meter(), state, &[temperature()], &recent, &[]);
     golden::check("device_inspector_asleep", &body);
+}
+
+#[test]
+fn the_identity_of_the_service_and_the_authorities_of_a_customer() {
+    let key = ServerKey::from_scalar(&[3; 32]).unwrap();
+    golden::check("dtls", &DtlsBody::of(&key));
+    let certificates = vec![[7; 100].into()];
+    let authorities = CertificateAuthorities::restore(certificates, NOON);
+    let body = CertificateAuthoritiesBody::of(&authorities);
+    golden::check("certificate_authorities", &body);
 }
 
 #[test]

@@ -108,7 +108,12 @@ const GOLDEN: &[(&str, &str, &str, u16)] = &[
     ("messages", MESSAGES, "get", 200),
     ("series", SERIES, "get", 200),
     ("series_truncated", SERIES, "get", 200),
+    ("dtls", "/management-api/v1/dtls", "get", 200),
+    ("certificate_authorities", AUTHORITIES, "get", 200),
+    ("certificate_authorities", AUTHORITIES, "put", 200),
 ];
+
+const AUTHORITIES: &str = "/management-api/v1/dtls/certificate-authorities";
 
 /// The golden parts of bodies, each with its schema.
 const GOLDEN_PARTS: &[(&str, &str)] = &[

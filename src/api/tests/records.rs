@@ -89,6 +89,7 @@ fn creation(customer: &str) -> Batch {
         networks: Box::default(),
         wake_up: None,
         offline_after_s: None,
+        authorities: None,
         id: id(customer),
         number: 1,
         name: customer.into(),

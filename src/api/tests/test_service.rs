@@ -22,6 +22,7 @@ use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
 use actors::sms::network::SmsNetwork;
 use engine::arbiter::ArbiterLimits;
+use engine::associations::server_key::ServerKey;
 use engine::associations::{AssociationLimits, AssociationSecrets};
 use engine::customer::SecretDigest;
 use engine::dispatch::shard_map::ShardMap;
@@ -30,6 +31,7 @@ use store::{Commit, Options, SledStore, Store};
 
 use crate::api::networks::Networks;
 use crate::api::{ApiParts, ApiState, ServedRoutes, configure};
+use crate::coaps_key::ShownServerKey;
 use crate::config::Config;
 use crate::deliveries;
 use crate::operator::OperatorToken;
@@ -91,7 +93,9 @@ impl TestService {
             secrets: AssociationSecrets {
                 cookies: [1; 32],
                 tickets: [2; 32],
+                server_key: server_key(),
             },
+            kept_sessions: None,
             master_key: Arc::clone(&master_key),
         };
         let devices = Devices::new(ShardMap::among(1), Arc::new([]), &home);
@@ -139,6 +143,7 @@ impl TestService {
             operator,
             lost: None,
             networks: Networks::default(),
+            server_key: Arc::new(ShownServerKey::new(server_key())),
             backups: store.clone(),
             sms_network,
             smpp: None,
@@ -260,4 +265,8 @@ impl CallAnswer {
             .map(|fault| (text(fault, "code"), text(fault, "field")))
             .collect()
     }
+}
+
+fn server_key() -> ServerKey {
+    ServerKey::from_scalar(&[3; 32]).unwrap()
 }

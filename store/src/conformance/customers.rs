@@ -1,5 +1,6 @@
 //! What is stored of customers and API clients?
 
+use engine::certificate_authorities::CertificateAuthorities;
 use engine::change::{Batch, Change, Expect, UniqueName};
 use engine::customer::{ApiClient, ClientOwner, Customer, Scopes, SecretDigest};
 use engine::ids::{ClientId, CustomerId};
@@ -82,9 +83,17 @@ pub(super) fn listed_by_id(ground: &TestBed<'_>) {
             .map(|text| Network::parse(text).expect("a network"))
             .into(),
         name: "Acme".into(),
+        authorities: Some(CertificateAuthorities::restore(
+            vec![[1; 10].into(), [2; 4_096].into(), [3; 4_096].into()],
+            at(7),
+        )),
         ..customer("acme")
     };
     put(&*store, vec![Change::PutCustomer(renamed.clone())]);
+    let authorities = |id: &str| wait(store.certificate_authorities(customer(id).id));
+    assert_eq!(authorities("acme"), Ok(renamed.authorities.clone()));
+    assert_eq!(authorities("globex"), Ok(None));
+    assert_eq!(authorities("nobody"), Ok(None));
     put(
         &*store,
         vec![Change::RemoveCustomer(customer("umbrella").id)],

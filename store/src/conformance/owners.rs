@@ -2,6 +2,7 @@
 
 use engine::change::{Batch, Change, Owner};
 use engine::ids::Shard;
+use engine::sealed::Sealed;
 
 use super::samples::{acme, batch, customer};
 use super::{TestBed, commit, wait};
@@ -35,6 +36,15 @@ pub(super) fn earlier_epoch_is_fenced(ground: &TestBed<'_>) {
     let third = wait(store.take_over()).expect("an epoch");
     assert_eq!(commit(&*store, owned(3, second)), Err(CommitError::Fenced));
     assert_eq!(commit(&*store, owned(3, third)), Ok(()));
+}
+
+pub(super) fn first_server_key_stays(ground: &TestBed<'_>) {
+    let store = ground.open();
+    let key = |byte: u8| Sealed::from_bytes([byte; 80].into());
+    assert_eq!(wait(store.server_key(key(1))), Ok(key(1)));
+    assert_eq!(wait(store.server_key(key(2))), Ok(key(1)));
+    drop(store);
+    assert_eq!(wait(ground.open().server_key(key(3))), Ok(key(1)));
 }
 
 fn owned(shard: u16, epoch: u64) -> Batch {

@@ -65,6 +65,7 @@ pub fn customer(id: &str) -> Customer {
         networks: Box::default(),
         wake_up: None,
         offline_after_s: None,
+        authorities: None,
         id: CustomerId::parse(id).expect("an id"),
         number: 4_711,
         name: format!("{id} & Sons").into(),

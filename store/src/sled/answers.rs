@@ -10,6 +10,7 @@ use std::sync::Arc;
 use engine::action::Action;
 use engine::admin_log::daily::{Statistics, StatisticsQuery};
 use engine::admin_log::entry::Entry;
+use engine::certificate_authorities::CertificateAuthorities;
 use engine::change::UniqueName;
 use engine::customer::{AccessToken, ApiClient, ClientOwner, Customer, SecretDigest};
 use engine::definition::{Definition, DefinitionId};
@@ -100,6 +101,16 @@ impl DeviceReads for SledStore {
 
     fn all_customer_settings(&self) -> ReadAnswer<Vec<CustomerSettings>> {
         self.readers.prepare(settings::all_customer_settings)
+    }
+
+    fn certificate_authorities(
+        &self,
+        customer: CustomerId,
+    ) -> ReadAnswer<Option<CertificateAuthorities>> {
+        self.readers.ask(move |db| {
+            let customer = customers::customer(db, &customer)?;
+            Ok(customer.and_then(|it| it.authorities))
+        })
     }
 
     fn customer_settings(&self, customer: CustomerId) -> ReadAnswer<CustomerSettings> {

@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use engine::sealed::Sealed;
 use sled::{Batch, Db};
 use tokio::sync::oneshot;
 
@@ -16,12 +17,14 @@ use super::device_counts::DeviceCounts;
 use super::disk::Disk;
 use super::epochs::Epochs;
 use super::fault::Fault;
+use super::key;
 use super::known_devices;
 use super::last_group::LastGroup;
 use super::ledger::Ledger;
 use super::meters::BatchContents;
 use super::overlay::Overlay;
 use super::plan::Plan;
+use super::record::server_key::{read_server_key, write_server_key};
 use super::sweep::{self, SweepRequest, SweepTargets};
 use crate::{CommitError, Retention, SweepReport, Unavailable};
 
@@ -47,6 +50,8 @@ pub(super) enum Job {
     Sweep(SweepRequest),
     /// Begin an epoch.
     TakeOver(oneshot::Sender<Result<u64, Unavailable>>),
+    /// Store the key of the service, unless there is one.
+    ServerKey(Sealed, oneshot::Sender<Result<Sealed, Unavailable>>),
 }
 
 /// The only writer of the tree.
@@ -132,6 +137,7 @@ impl Committer {
                     Job::Commit(first) => next = self.commit(*first),
                     Job::Sweep(wanted) => self.sweep(wanted),
                     Job::TakeOver(reply) => self.take_over(reply),
+                    Job::ServerKey(new, reply) => drop(reply.send(self.server_key(&new))),
                 }
             }
         }
@@ -204,7 +210,9 @@ impl Committer {
                     bytes += waiting.plan.bytes();
                     group.push(*waiting);
                 }
-                Ok(other @ (Job::Sweep(_) | Job::TakeOver(_))) => return (group, Some(other)),
+                Ok(other @ (Job::Sweep(_) | Job::TakeOver(_) | Job::ServerKey(..))) => {
+                    return (group, Some(other));
+                }
                 Err(_) => break,
             }
         }
@@ -267,6 +275,30 @@ impl Committer {
             Err(Unavailable)
         };
         let _ = reply.send(begun);
+    }
+
+    fn server_key(&mut self, new: &Sealed) -> Result<Sealed, Unavailable> {
+        if !self.may_tidy() {
+            return Err(Unavailable);
+        }
+        self.stored_server_key(new).map_err(|fault| {
+            self.fail(&fault);
+            Unavailable
+        })
+    }
+
+    fn stored_server_key(&mut self, new: &Sealed) -> Result<Sealed, Fault> {
+        let db = self.db.clone();
+        if let Some(stored) = db.get(key::server_key())? {
+            return Ok(read_server_key(&stored)?);
+        }
+        let mut rows = Overlay::new(&db);
+        rows.put(
+            key::server_key().into(),
+            write_server_key(new).as_slice().into(),
+        );
+        self.persist(rows)?;
+        Ok(new.clone())
     }
 
     /// Whether jobs that need no more room may be written: a service can start with a full disk and

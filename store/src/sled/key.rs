@@ -120,11 +120,12 @@ pub(crate) enum Table {
     SmsOfParts = 85,
     SmsCounted = 86,
     RemovedSms = 87,
+    ServerKey = 104,
 }
 
 impl Table {
     /// Every table.
-    const ALL: [Self; 74] = [
+    const ALL: [Self; 75] = [
         Self::Format,
         Self::Epoch,
         Self::Counter,
@@ -199,6 +200,7 @@ impl Table {
         Self::SmsOfParts,
         Self::SmsCounted,
         Self::RemovedSms,
+        Self::ServerKey,
     ];
 
     /// The table of a key.
@@ -257,6 +259,11 @@ pub(crate) fn format() -> Key {
 /// The row with the number of the last group of commits.
 pub(crate) fn last_group() -> Key {
     Builder::of(Table::LastGroup).end()
+}
+
+/// The row with the private key of the service.
+pub(crate) fn server_key() -> Key {
+    Builder::of(Table::ServerKey).end()
 }
 
 /// The newest epoch begun; the prefix of the keys of the shards' epochs.
@@ -603,6 +610,7 @@ mod tests {
             sms::of_message("F3A1", sms_id),
             sms::counted(u64::MAX),
             sms::removed(u64::MAX),
+            server_key(),
         ];
         for key in &keys {
             assert!(

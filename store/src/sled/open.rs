@@ -30,9 +30,9 @@ use crate::Loss;
 /// were the protocols stored that they had used; up to format 5 an API client had one secret; up
 /// to format 6 each event had rows of its own; up to format 7 each entry of the log was listed by
 /// its SIM and its age; up to format 8 an entry was stored as it is, a device had one key, every
-/// API client was one of a customer, and SMS were not found by the message ids of their parts. No
-/// release wrote them.
-pub(super) const FORMAT: u64 = 9;
+/// API client was one of a customer, and SMS were not found by the message ids of their parts; up
+/// to format 9 the service had no key of its own. No release wrote them.
+pub(super) const FORMAT: u64 = 10;
 
 /// The memory sled uses for the tree: enough for the indexes of a million devices, and fixed,
 /// because sled's own default of 1 GiB is more than a small machine has.

@@ -26,6 +26,7 @@ pub(crate) mod outbox;
 mod outcome;
 pub(crate) mod profile;
 pub(crate) mod schedule;
+pub(crate) mod server_key;
 pub(crate) mod sms;
 mod timeline;
 pub(crate) mod value;

@@ -16,6 +16,7 @@ use super::record::Unreadable;
 use super::record::destination::{read_destination, write_destination};
 use super::record::idempotency::{read_idempotency_record, write_idempotency_record};
 use super::record::profile::{read_profile, write_profile};
+use super::record::server_key::{read_server_key, write_server_key};
 use crate::sealed::MasterKey;
 
 /// The rows that are written at once.
@@ -50,6 +51,7 @@ impl OfflineStore {
             (Table::Device, profile as Reseal),
             (Table::Destination, destination as Reseal),
             (Table::Idempotency, idempotency_record as Reseal),
+            (Table::ServerKey, server_key as Reseal),
         ];
         for (table, reseal) in tables {
             rekeying.reseal_all(table, reseal).map_err(failed)?;
@@ -134,6 +136,12 @@ fn destination(_: &[u8], value: &[u8], visit: &mut Visit<'_>) -> Result<Vec<u8>,
     Ok(write_destination(&destination))
 }
 
+fn server_key(_: &[u8], value: &[u8], visit: &mut Visit<'_>) -> Result<Vec<u8>, Unreadable> {
+    let mut key = read_server_key(value)?;
+    visit(SecretOwner::ServerKey, &mut key);
+    Ok(write_server_key(&key))
+}
+
 fn idempotency_record(
     key: &[u8],
     value: &[u8],
@@ -164,11 +172,11 @@ mod tests {
     use super::*;
     use crate::conformance::samples::{acme, at, batch, customer, destination, device, known};
     use crate::conformance::wait;
-    use crate::{Commit, DeviceReads, DirectoryReads, Options, SledStore};
+    use crate::{Commit, DeviceReads, DirectoryReads, Maintenance as _, Options, SledStore};
 
     /// The secrets of the filled store: two keys of a device, a header and a secret of a webhook,
-    /// a password and a key for a broker, and a response.
-    const SECRETS: u64 = 7;
+    /// a password and a key for a broker, a response, and the key of the service.
+    const SECRETS: u64 = 8;
 
     fn call() -> IdempotencyKey {
         IdempotencyKey::from_bytes([7; 16])
@@ -240,6 +248,8 @@ mod tests {
             put(batch(vec![Change::PutDestination(Box::new(destination))]));
         }
         put(batch(vec![Change::PutIdempotencyRecord(response(key))]));
+        let of_service = key.seal(b"a secret", &SecretOwner::ServerKey.context());
+        assert_eq!(wait(store.server_key(of_service.clone())), Ok(of_service));
     }
 
     /// What the secrets of the store are, as far as a key opens them.
@@ -258,6 +268,9 @@ mod tests {
         for mut record in wait(store.idempotency_records(call())).unwrap() {
             record.visit_secrets(&mut open);
         }
+        let other = Sealed::from_bytes(Box::default());
+        let mut of_service = wait(store.server_key(other)).unwrap();
+        open(SecretOwner::ServerKey, &mut of_service);
         secrets
     }
 

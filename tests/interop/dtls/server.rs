@@ -7,7 +7,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dtls::{
     AssociationId, Config, Effect, Effects, Endpoint, HandshakeFailure, Identity, Moment, Security,
@@ -29,11 +29,14 @@ pub(crate) struct Handshake {
     pub(crate) security: Security,
 }
 
-/// The raw public keys that a server knows.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// The keys without a pre-shared one that a server knows.
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum KnownKeys {
+    /// Every raw public key.
     All,
     None,
+    /// Those in certificates of the authority with this certificate.
+    CertifiedBy(Box<[u8]>),
 }
 
 /// What the server has noted.
@@ -115,7 +118,6 @@ struct Serving {
     endpoint: Endpoint,
     known_keys: KnownKeys,
     entropy: File,
-    begun: Instant,
     notes: Arc<Mutex<Notes>>,
 }
 
@@ -131,7 +133,6 @@ impl Serving {
             endpoint: Endpoint::new(Arc::new(config)),
             known_keys,
             entropy: File::open("/dev/urandom").unwrap(),
-            begun: Instant::now(),
             notes,
         }
     }
@@ -152,9 +153,8 @@ impl Serving {
     fn call(&mut self, call: impl FnOnce(&mut Endpoint, &mut Moment<'_>)) {
         let file = &mut self.entropy;
         let mut entropy = |bytes: &mut [u8]| file.read_exact(bytes).unwrap();
-        let now = Timestamp::from_ms(self.begun.elapsed().as_millis() as u64 + 1_000_000);
         let mut moment = Moment {
-            now,
+            now: now(),
             entropy: &mut entropy,
         };
         call(&mut self.endpoint, &mut moment);
@@ -172,10 +172,27 @@ impl Serving {
                 } => self.provide(association, identity),
                 Effect::AdmitPublicKey { association, .. } => {
                     let mut out = Effects::new();
-                    let known_keys = self.known_keys;
-                    self.call(|endpoint, moment| match known_keys {
-                        KnownKeys::All => endpoint.admit(moment, association, &mut out),
-                        KnownKeys::None => endpoint.refuse(association, &mut out),
+                    let knows_all = self.known_keys == KnownKeys::All;
+                    self.call(|endpoint, moment| match knows_all {
+                        true => endpoint.admit(moment, association, &mut out),
+                        false => endpoint.refuse(association, &mut out),
+                    });
+                    self.perform(&out);
+                }
+                Effect::AdmitCertificate { association, chain } => {
+                    let authority = match &self.known_keys {
+                        KnownKeys::CertifiedBy(authority) => &authority[..],
+                        KnownKeys::All | KnownKeys::None => &[],
+                    };
+                    let is_certified = chain.verify(&[authority], now()).is_ok();
+                    let names = chain.names();
+                    let name = names.first().filter(|_| is_certified);
+                    let mut out = Effects::new();
+                    self.call(|endpoint, moment| match name {
+                        Some(name) => {
+                            endpoint.admit_as(moment, association, name.as_bytes(), &mut out);
+                        }
+                        None => endpoint.refuse(association, &mut out),
                     });
                     self.perform(&out);
                 }
@@ -211,6 +228,11 @@ impl Serving {
         self.call(|endpoint, moment| endpoint.provide_psk(moment, association, keys, &mut out));
         self.perform(&out);
     }
+}
+
+fn now() -> Timestamp {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    Timestamp::from_ms(u64::try_from(now.as_millis()).unwrap())
 }
 
 /// A CoAP request, confirmable, is answered 2.05 with a greeting (RFC 7252 section 5.2.1).

@@ -163,6 +163,7 @@ impl<'t> Derivation<'t> {
             Table::HeadPage => return none(record::heads::read_page(value)),
             Table::HeadCheckpoint => return none(record::heads::read_checkpoint(value)),
             Table::LastGroup => return none(record::group::read_group(value)),
+            Table::ServerKey => return none(record::server_key::read_server_key(value)),
             Table::JobRequest => return none(record::job::read_job_request(value)),
             Table::JobPart => return none(record::job::read_job_part(value)),
             Table::ScheduleContents => {

@@ -170,6 +170,7 @@ pub(super) fn noun(table: Table) -> &'static str {
         Table::HeadCheckpoint => "checkpoints of newest events",
         Table::RemovedEvents => "marks of removed events",
         Table::LastGroup => "numbers of the last group",
+        Table::ServerKey => "private keys of the service",
         Table::DeviceOfTag => "rows of devices by tag",
         Table::DevicesOfTagCounted => "counts of devices by tag",
         Table::Job => "jobs",

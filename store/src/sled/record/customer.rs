@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 
+use engine::certificate_authorities::CertificateAuthorities;
 use engine::customer::{
     AccessToken, ApiClient, ClientOwner, ClientSecret, Customer, Scopes, SecretDigest,
 };
@@ -10,7 +11,7 @@ use engine::ids::{ClientId, CustomerId, SecretId};
 use engine::moment::Timestamp;
 use engine::network::Network;
 use engine::setting::Setting;
-use minicbor::bytes::ByteArray;
+use minicbor::bytes::{ByteArray, ByteSlice};
 use minicbor::{Decode, Encode};
 
 use super::wake_up::{WakeUpMessageV1, read_wake_up, wake_up_record};
@@ -38,6 +39,18 @@ struct CustomerV1<'a> {
     /// Absent unless it set one.
     #[n(6)]
     offline_after_s: Option<NonZeroU32>,
+    /// Absent unless it set some.
+    #[b(7)]
+    authorities: Option<AuthoritiesV1<'a>>,
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct AuthoritiesV1<'a> {
+    #[b(0)]
+    certificates: Vec<&'a ByteSlice>,
+    #[n(1)]
+    set_at_ms: i64,
 }
 
 #[derive(Decode, Encode)]
@@ -116,6 +129,7 @@ pub(crate) fn write_customer(customer: &Customer) -> Vec<u8> {
             .then(|| customer.networks.iter().map(network_record).collect()),
         wake_up: customer.wake_up.as_ref().map(wake_up_record),
         offline_after_s: customer.offline_after_s,
+        authorities: customer.authorities.as_ref().map(authorities_record),
     };
     write(VERSION, &record)
 }
@@ -136,7 +150,23 @@ pub(crate) fn read_customer(value: &[u8]) -> Result<Customer, Unreadable> {
             .collect::<Result<_, _>>()?,
         wake_up: record.wake_up.map(read_wake_up).transpose()?,
         offline_after_s: record.offline_after_s,
+        authorities: record.authorities.map(read_authorities),
     })
+}
+
+fn authorities_record(authorities: &CertificateAuthorities) -> AuthoritiesV1<'_> {
+    let certificates = authorities.certificates().iter();
+    AuthoritiesV1 {
+        certificates: certificates.map(|it| (&**it).into()).collect(),
+        set_at_ms: authorities.set_at().as_ms(),
+    }
+}
+
+fn read_authorities(record: AuthoritiesV1<'_>) -> CertificateAuthorities {
+    let certificates = record.certificates.into_iter();
+    let certificates = certificates.map(|it| it.to_vec().into()).collect();
+    let set_at = Timestamp::from_ms(record.set_at_ms);
+    CertificateAuthorities::restore(certificates, set_at)
 }
 
 fn network_record(network: &Network) -> NetworkV1 {
