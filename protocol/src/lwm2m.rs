@@ -5,6 +5,7 @@
 
 pub mod attributes;
 pub mod binding;
+pub mod bootstrap;
 pub mod links;
 pub mod model;
 pub mod operation;
