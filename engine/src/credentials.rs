@@ -7,6 +7,11 @@
 //! ```text
 //! none --put--> current --put--> current and previous --use of the new key--> current
 //! ```
+//!
+//! A bootstrap issues a key of its own, which replaces the one that the device registers with in
+//! the same way. The key that its customer set stays valid for the next bootstrap, because the
+//! account of the bootstrap server keeps it; a later one that its customer sets ends the issued
+//! key with its first use.
 
 use crate::ids::Endpoint;
 use crate::moment::Timestamp;
@@ -23,6 +28,17 @@ pub struct DeviceCredentials {
     pub psk: Option<Credential<Psk>>,
     /// The raw public key.
     pub public_key: Option<Credential<RawPublicKey>>,
+    /// The pre-shared key that the last bootstrap issued, and the one it replaces.
+    pub issued: Option<Credential<Psk>>,
+}
+
+/// What a key is valid for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum KeyUse {
+    /// For everything.
+    All,
+    /// For bootstrap alone: an issued key has replaced it for the rest.
+    Bootstrap,
 }
 
 /// A key, and the one that it replaces.
@@ -60,17 +76,80 @@ pub struct InvalidPublicKey;
 impl DeviceCredentials {
     /// The PSK identity of a device with this endpoint name.
     pub fn psk_identity<'a>(&'a self, endpoint: &'a Endpoint) -> &'a str {
-        match (&self.psk, &self.kept_identity) {
+        match (
+            self.psk.as_ref().or(self.issued.as_ref()),
+            &self.kept_identity,
+        ) {
             (Some(psk), _) => &psk.key.identity,
             (None, Some(kept)) => kept,
             (None, None) => endpoint.as_str(),
         }
     }
 
-    /// The valid pre-shared keys of an identity, the newest first.
+    /// Every valid pre-shared key, each once.
+    pub fn psks(&self) -> impl Iterator<Item = &Psk> {
+        let issued = self.issued.iter().flat_map(Credential::valid_keys);
+        let set = self.psk.iter().flat_map(Credential::valid_keys);
+        let is_issued = |key: &Psk| self.issued.iter().any(|it| it.has(key));
+        issued.chain(set.filter(move |key| !is_issued(key)))
+    }
+
+    /// The valid pre-shared keys of an identity, the issued ones first, and the newest of each
+    /// kind.
     pub fn psks_of(&self, identity: &str) -> impl Iterator<Item = &Psk> {
-        let keys = self.psk.iter().flat_map(Credential::valid_keys);
-        keys.filter(move |psk| *psk.identity == *identity)
+        self.psks().filter(move |psk| *psk.identity == *identity)
+    }
+
+    /// What a valid pre-shared key is valid for.
+    pub fn use_of(&self, key: &Psk) -> KeyUse {
+        match &self.issued {
+            Some(issued) if !issued.has(key) && !self.is_set_after(issued, key) => {
+                KeyUse::Bootstrap
+            }
+            Some(_) | None => KeyUse::All,
+        }
+    }
+
+    /// Whether a pre-shared key is the one that the customer set after a key was issued.
+    fn is_set_after(&self, issued: &Credential<Psk>, key: &Psk) -> bool {
+        let set = self.psk.as_ref();
+        set.is_some_and(|set| set.created_at > issued.created_at && set.key == *key)
+    }
+
+    /// The keys with one that a bootstrap issues. The first one replaces the key that the customer
+    /// set, or the one before it if that was not used yet.
+    pub fn issuing(self, key: Psk, at: Timestamp) -> Self {
+        let replaced = self.issued.or_else(|| self.psk.clone());
+        Self {
+            issued: Some(Credential::replacing(replaced, key, at)),
+            ..self
+        }
+    }
+
+    /// The keys after a handshake with one of the pre-shared keys, if that ends another.
+    pub fn psk_used(&self, key: &Psk, at: Timestamp) -> Option<Self> {
+        let used = |it: &Option<Credential<Psk>>| it.as_ref().and_then(|it| it.used(key, at));
+        if let Some(issued) = used(&self.issued) {
+            return Some(Self {
+                issued: Some(issued),
+                ..self.clone()
+            });
+        }
+        let ends_issued = self
+            .issued
+            .as_ref()
+            .is_some_and(|issued| self.is_set_after(issued, key));
+        let psk = match (used(&self.psk), ends_issued) {
+            (Some(psk), _) => Some(psk),
+            (None, true) => self.psk.clone(),
+            (None, false) => return None,
+        };
+        let issued = self.issued.clone().filter(|_| !ends_issued);
+        Some(Self {
+            psk,
+            issued,
+            ..self.clone()
+        })
     }
 
     /// Whether a public key is one of the device.
@@ -82,7 +161,8 @@ impl DeviceCredentials {
     /// Whether a session of an identity is still valid if its first handshake was at this time.
     pub fn admit_session_of(&self, identity: &str, handshake_at: Timestamp) -> bool {
         let admits = |psk: &Credential<Psk>| handshake_at >= psk.admitted_since;
-        self.psk.as_ref().is_some_and(admits) && self.psks_of(identity).next().is_some()
+        let current = self.issued.as_ref().or(self.psk.as_ref());
+        current.is_some_and(admits) && self.psks_of(identity).next().is_some()
     }
 
     /// Whether a session of a public key is still valid if its first handshake was at this time.
@@ -123,6 +203,11 @@ impl<K: Clone + PartialEq> Credential<K> {
             previous: None,
             ..self.clone()
         })
+    }
+
+    /// Whether a key is one of those that are valid.
+    fn has(&self, key: &K) -> bool {
+        self.valid_keys().any(|valid| valid == key)
     }
 
     /// The keys that are valid, the newest first.
@@ -227,6 +312,65 @@ mod tests {
     }
 
     #[test]
+    fn an_issued_key_leaves_the_key_of_the_customer_to_bootstrap() {
+        let (first, second, third) = (psk("a", 1), psk("a", 2), psk("a", 3));
+        let set = with_psk(Credential::replacing(None, first.clone(), at(1)));
+        let issued = set.issuing(second.clone(), at(2));
+        assert_eq!(all_of(&issued), [2, 1]);
+        assert_eq!(
+            issued.use_of(&first),
+            KeyUse::All,
+            "the new key was not used yet"
+        );
+        assert_eq!(issued.psk_used(&first, at(3)), None);
+        let used = issued.psk_used(&second, at(3)).unwrap();
+        assert_eq!(all_of(&used), [2, 1]);
+        assert_eq!(used.use_of(&first), KeyUse::Bootstrap);
+        assert_eq!(used.use_of(&second), KeyUse::All);
+        assert_eq!(used.psk_used(&first, at(4)), None);
+        let again = used.issuing(third.clone(), at(5));
+        assert_eq!(all_of(&again), [3, 2, 1]);
+        assert_eq!(
+            again.use_of(&second),
+            KeyUse::All,
+            "until the third is used"
+        );
+        let used = again.psk_used(&third, at(6)).unwrap();
+        assert_eq!(all_of(&used), [3, 1]);
+    }
+
+    #[test]
+    fn an_issued_key_that_was_never_used_leaves_the_one_before_it() {
+        let set = with_psk(Credential::replacing(None, psk("a", 1), at(1)));
+        let issued = set.issuing(psk("a", 2), at(2)).issuing(psk("a", 3), at(3));
+        assert_eq!(all_of(&issued), [3, 1]);
+        assert_eq!(issued.use_of(&psk("a", 1)), KeyUse::All);
+        let only = DeviceCredentials::default().issuing(psk("a", 2), at(2));
+        assert_eq!(all_of(&only), [2]);
+        assert_eq!(only.psk_used(&psk("a", 2), at(3)), None);
+    }
+
+    #[test]
+    fn a_key_that_is_set_later_ends_the_issued_one_with_its_first_use() {
+        let set = with_psk(Credential::replacing(None, psk("a", 1), at(1)));
+        let issued = set.issuing(psk("a", 2), at(2));
+        let issued = issued.psk_used(&psk("a", 2), at(3)).unwrap();
+        let both = DeviceCredentials {
+            psk: Some(Credential::replacing(
+                issued.psk.clone(),
+                psk("a", 4),
+                at(4),
+            )),
+            ..issued
+        };
+        assert_eq!(all_of(&both), [2, 4, 1]);
+        assert_eq!(both.use_of(&psk("a", 4)), KeyUse::All);
+        assert_eq!(both.use_of(&psk("a", 1)), KeyUse::Bootstrap);
+        let used = both.psk_used(&psk("a", 4), at(5)).unwrap();
+        assert_eq!(all_of(&used), [4]);
+    }
+
+    #[test]
     fn a_public_key_that_is_set_again_changes_nothing() {
         let key = |byte| {
             let mut point = [byte; RawPublicKey::POINT_BYTES];
@@ -272,6 +416,11 @@ mod tests {
         ] {
             assert_eq!(RawPublicKey::from_spki(wrong), Err(InvalidPublicKey));
         }
+    }
+
+    fn all_of(credentials: &DeviceCredentials) -> Vec<u8> {
+        let keys = credentials.psks();
+        keys.map(|psk| psk.key.as_bytes()[0]).collect()
     }
 
     fn with_psk(psk: Credential<Psk>) -> DeviceCredentials {

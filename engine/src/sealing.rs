@@ -52,11 +52,11 @@ pub trait HoldsSecrets {
 impl HoldsSecrets for Profile {
     fn visit_secrets(&mut self, visit: &mut dyn FnMut(SecretOwner<'_>, &mut Sealed)) {
         let owner = SecretOwner::Device(self.key());
-        let Some(psk) = &mut self.credentials.psk else {
-            return;
-        };
-        for Psk { key, .. } in [&mut psk.key].into_iter().chain(&mut psk.previous) {
-            visit(owner, key);
+        let credentials = &mut self.credentials;
+        for psk in credentials.psk.iter_mut().chain(&mut credentials.issued) {
+            for Psk { key, .. } in [&mut psk.key].into_iter().chain(&mut psk.previous) {
+                visit(owner, key);
+            }
         }
     }
 }

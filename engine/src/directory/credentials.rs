@@ -41,15 +41,26 @@ pub fn with_psk(
     )
 }
 
+/// The device with a pre-shared key that a bootstrap issues; it keeps its identity.
+pub fn with_issued_psk(was: &Profile, key: Sealed, at: Timestamp) -> Profile {
+    let psk = Psk {
+        identity: was.psk_identity().into(),
+        key,
+    };
+    with(was, was.credentials.clone().issuing(psk, at))
+}
+
 /// The device without a pre-shared key. It keeps its PSK identity.
 pub fn without_psk(was: &Profile) -> Result<Profile, DirectoryRefusal> {
     let before = was.credentials.clone();
-    let psk = before.psk.ok_or(DirectoryRefusal::KeyUnknown)?;
+    let psk = before.psk.or(before.issued);
+    let psk = psk.ok_or(DirectoryRefusal::KeyUnknown)?;
     let kept = Some(psk.key.identity).filter(|it| **it != *was.endpoint.as_str());
     let without = DeviceCredentials {
         psk: None,
+        issued: None,
         kept_identity: kept,
-        ..before
+        public_key: before.public_key,
     };
     Ok(with(was, without))
 }
@@ -84,10 +95,7 @@ pub fn without_public_key(was: &Profile) -> Result<Profile, DirectoryRefusal> {
 pub fn key_used(was: &Profile, used: &UsedKey, at: Timestamp) -> Option<Batch> {
     let before = was.credentials.clone();
     let is = match used {
-        UsedKey::Psk(key) => DeviceCredentials {
-            psk: Some(before.psk?.used(key, at)?),
-            ..before
-        },
+        UsedKey::Psk(key) => before.psk_used(key, at)?,
         UsedKey::PublicKey(key) => DeviceCredentials {
             public_key: Some(before.public_key?.used(key, at)?),
             ..before

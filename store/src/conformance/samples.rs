@@ -147,6 +147,12 @@ fn credentials(number: u64) -> DeviceCredentials {
             admitted_since: at(1),
             previous: None,
         }),
+        issued: Some(Credential {
+            key: psk("psk"),
+            created_at: at(3),
+            admitted_since: at(1),
+            previous: None,
+        }),
     }
 }
 

@@ -75,6 +75,9 @@ struct CredentialsV1<'a> {
     psk: Option<CredentialV1<PskV1<'a>>>,
     #[b(2)]
     public_key: Option<CredentialV1<PublicKeyV1<'a>>>,
+    /// Absent unless a bootstrap issued a key.
+    #[b(3)]
+    issued: Option<CredentialV1<PskV1<'a>>>,
 }
 
 #[derive(Decode, Encode)]
@@ -166,6 +169,7 @@ fn credentials_record(credentials: &DeviceCredentials) -> Option<CredentialsV1<'
         kept_identity,
         psk,
         public_key,
+        issued,
     } = credentials;
     if *credentials == DeviceCredentials::default() {
         return None;
@@ -176,6 +180,7 @@ fn credentials_record(credentials: &DeviceCredentials) -> Option<CredentialsV1<'
         public_key: public_key
             .as_ref()
             .map(|it| credential_record(it, public_key_record)),
+        issued: issued.as_ref().map(|it| credential_record(it, psk_record)),
     })
 }
 
@@ -207,10 +212,12 @@ fn read_credentials(record: CredentialsV1<'_>) -> Result<DeviceCredentials, Unre
     let public_key = record
         .public_key
         .map(|it| read_credential(it, read_public_key));
+    let issued = record.issued.map(|it| read_credential(it, read_psk));
     Ok(DeviceCredentials {
         kept_identity: record.kept_identity.map(Into::into),
         psk: psk.transpose()?,
         public_key: public_key.transpose()?,
+        issued: issued.transpose()?,
     })
 }
 
