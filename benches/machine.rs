@@ -140,7 +140,9 @@ fn message_of(effect: &Effect) -> Option<Message> {
         | Effect::Expect(_)
         | Effect::Count(_)
         | Effect::Log(_)
-        | Effect::Send(Outbound::SendUdp { .. } | Outbound::Rebind { .. }) => None,
+        | Effect::Send(
+            Outbound::SendUdp { .. } | Outbound::Rebind { .. } | Outbound::PrepareBootstrap(_),
+        ) => None,
     }
 }
 

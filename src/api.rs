@@ -9,6 +9,7 @@ mod actions;
 mod backup;
 mod body;
 mod body_budget;
+mod bootstrap;
 pub mod broker_commands;
 mod brokers;
 mod call;

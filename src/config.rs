@@ -157,6 +157,14 @@ settings! {
     platform: String = "signalbox", Text, parse::segment;
     /// Accept registrations without DTLS by endpoint name alone from devices without an `ip`.
     trust_endpoint_names: bool = "false", Switch, parse::switch;
+    /// Bootstrap devices without DTLS, which sends their keys in plain text.
+    bootstrap_nosec: bool = "false", Switch, parse::switch;
+    /// URI by which devices reach the CoAP port, given to them at bootstrap: `coap://host:port`; by
+    /// default the host and port that they asked for their bootstrap at.
+    public_coap: Option<Box<str>> = "", Text, parse::optional(parse::coap_uri);
+    /// URI by which devices reach the CoAPs port, given to them at bootstrap: `coaps://host:port`;
+    /// by default the host and port that they asked for their bootstrap at.
+    public_coaps: Option<Box<str>> = "", Text, parse::optional(parse::coaps_uri);
     /// Lifetime of access tokens, in seconds.
     token_lifetime_s: u32 = "3600", Number, parse::number(1..=86_400);
     /// How long a session of the console lasts after its last use by a person, in seconds.

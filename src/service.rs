@@ -31,7 +31,8 @@ use actors::socket::{self, Open};
 use actors::web::{self, Drain, Listening, Web};
 use engine::associations::AssociationSecrets;
 use engine::associations::server_key::ServerKey;
-use engine::rules::{EndpointTrust, Rules, TransmissionRules};
+use engine::directory::bootstrap::ServiceUris;
+use engine::rules::{EndpointTrust, NoSecBootstrap, Rules, TransmissionRules};
 use store::sealed::{KeyError, MasterKey};
 use store::{Commit, OpenError, Options, Pressure, SledStore, Store, Unavailable};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -620,7 +621,16 @@ pub(crate) fn rules(config: &Config, own: Vec<SocketAddr>) -> Rules {
     } else {
         EndpointTrust::AddressRequired
     };
+    let bootstrap = match config.bootstrap_nosec {
+        true => NoSecBootstrap::Accepted,
+        false => NoSecBootstrap::Refused,
+    };
     Rules {
+        bootstrap,
+        uris: ServiceUris {
+            coap: config.public_coap.clone(),
+            coaps: config.public_coaps.clone(),
+        },
         own: own.into(),
         addresses: config.policy(),
         ..Rules::new(config.limits(), patience, names)

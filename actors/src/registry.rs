@@ -2,6 +2,7 @@
 //! store and starts the actors of devices.
 
 mod alarm;
+mod bootstrap;
 pub mod context;
 mod device;
 mod peer_arbiters;
@@ -210,6 +211,13 @@ impl Registry {
                     let number = self.next_number();
                     trace!(%peer, number, length = content.len(), "message over DTLS");
                     batch.push(Received::decode_secured(number, device, peer, &content));
+                }
+                AssociationEffect::ReceiveForBootstrap(device, peer, content) => {
+                    let number = self.next_number();
+                    trace!(%peer, number, length = content.len(), "message over DTLS");
+                    batch.push(Received::decode_for_bootstrap(
+                        number, device, peer, &content,
+                    ));
                 }
                 AssociationEffect::Commit(batch) => self.commit_key_use(*batch, ctx),
                 AssociationEffect::Refuse(device, peer, fault) => {

@@ -11,7 +11,7 @@ mod outbox;
 
 use std::cell::RefCell;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket as StdSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket as StdSocket};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -119,6 +119,16 @@ impl Socket {
             transport,
             meters: Rc::clone(meters),
         })
+    }
+
+    /// The port.
+    pub(crate) fn port(&self) -> u16 {
+        self.socket.address().map_or(0, |address| address.port())
+    }
+
+    /// The address of the service that a peer sends to, if it is known.
+    pub(crate) fn address_for(&self, peer: Peer) -> Option<IpAddr> {
+        self.socket.address_for(peer)
     }
 
     /// A stream that fires whenever there may be a datagram.

@@ -48,6 +48,9 @@ fn trace_event(device: DeviceKey, what: StepEventKind) {
         StepEventKind::Begun(ExchangePurpose::Report) => {
             debug!(%device, "passive reporting reads the device")
         }
+        StepEventKind::Begun(ExchangePurpose::Bootstrap) => {
+            debug!(%device, "a request of a bootstrap began")
+        }
         StepEventKind::Repeated => debug!(%device, "a datagram was retransmitted"),
         StepEventKind::Acknowledged => debug!(%device, "a datagram was acknowledged"),
         StepEventKind::Ended(ending) => {

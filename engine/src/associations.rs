@@ -36,7 +36,7 @@ use zeroize::Zeroizing;
 use crate::arbiter::input::StoreUnavailable;
 use crate::certificate_authorities::CertificateAuthorities;
 use crate::change::{Batch, UniqueName};
-use crate::credentials::{InvalidPublicKey, Psk, RawPublicKey};
+use crate::credentials::{InvalidPublicKey, KeyUse, Psk, RawPublicKey};
 use crate::directory::credentials::{UsedKey, key_used};
 use crate::dispatch;
 use crate::dispatch::shard_map::{ArbiterId, ShardMap};
@@ -119,6 +119,8 @@ pub enum AssociationEffect {
     LookUp(ClaimId, ClaimedIdentity),
     /// A message of a device has arrived.
     Receive(DeviceKey, Peer, Vec<u8>),
+    /// A message has arrived of a device whose key is valid for its bootstrap alone.
+    ReceiveForBootstrap(DeviceKey, Peer, Vec<u8>),
     /// Commit that a device uses its new key, which ends the previous one. If the batch is not
     /// committed, the next handshake leads to it again.
     Commit(Box<Batch>),
@@ -212,8 +214,8 @@ pub struct AssociationCounts {
 struct Claim {
     identity: ClaimedIdentity,
     holder: Holder,
-    /// What the use of each of several keys would change.
-    uses: Vec<Option<Box<Batch>>>,
+    /// What each of several keys is valid for, and what its use would change.
+    uses: Vec<(KeyUse, Option<Box<Batch>>)>,
     /// The certificate, while its names are looked up.
     shown: Option<ShownCertificate>,
 }
@@ -246,6 +248,9 @@ struct Session {
     security: Security,
     established_at: Timestamp,
     address_changes: u32,
+    /// What the key of its handshake is valid for. A resumed session does not tell which key it
+    /// was, and is valid for all.
+    key_use: KeyUse,
 }
 
 /// Whose session it is.
@@ -562,16 +567,18 @@ impl Associations {
                         Owner::LookedUp(Begun::Here, Vec::new())
                     }
                 };
+                let uses = claim.map_or_else(Vec::new, |claim| claim.uses);
+                let used = uses.into_iter().nth(security.psk_index);
+                let (key_use, used) = used.unwrap_or((KeyUse::All, None));
                 let session = Session {
                     owner,
                     local,
                     security,
                     established_at: m.now,
                     address_changes: 0,
+                    key_use,
                 };
                 self.establish(association, identity, session, out);
-                let used = claim.map_or_else(Vec::new, |claim| claim.uses);
-                let used = used.into_iter().nth(security.psk_index).flatten();
                 out.extend(used.map(AssociationEffect::Commit));
             }
             Effect::Received {
@@ -815,7 +822,13 @@ impl Associations {
             Owner::Device(device) => {
                 let peer = Peer::secured(address).of_device(*device);
                 let peer = peer.sent_to(session.local);
-                out.push(AssociationEffect::Receive(*device, peer, content.to_vec()));
+                let (device, content) = (*device, content.to_vec());
+                out.push(match session.key_use {
+                    KeyUse::All => AssociationEffect::Receive(device, peer, content),
+                    KeyUse::Bootstrap => {
+                        AssociationEffect::ReceiveForBootstrap(device, peer, content)
+                    }
+                });
             }
             // Beyond the bound the network has lost it.
             Owner::LookedUp(_, early) if early.len() < EARLY_RECORDS_MAX => {
@@ -970,15 +983,23 @@ impl ClaimedIdentity {
         }
     }
 
-    /// What the use of each valid key changes.
-    fn uses_of(&self, known: &KnownCredentials, now: Timestamp) -> Vec<Option<Box<Batch>>> {
+    /// What each valid key is valid for, and what its use changes.
+    fn uses_of(
+        &self,
+        known: &KnownCredentials,
+        now: Timestamp,
+    ) -> Vec<(KeyUse, Option<Box<Batch>>)> {
         let batch_of = |used| key_used(&known.profile, &used, now).map(Box::new);
         match self {
             Self::Psk(_) => {
-                let psks = known.psks.iter().map(|it| UsedKey::Psk(it.psk.clone()));
-                psks.map(batch_of).collect()
+                let credentials = &known.profile.credentials;
+                let of = |it: &OpenPsk| {
+                    let key_use = credentials.use_of(&it.psk);
+                    (key_use, batch_of(UsedKey::Psk(it.psk.clone())))
+                };
+                known.psks.iter().map(of).collect()
             }
-            Self::PublicKey(key) => vec![batch_of(UsedKey::PublicKey(*key))],
+            Self::PublicKey(key) => vec![(KeyUse::All, batch_of(UsedKey::PublicKey(*key)))],
             Self::Certificate { .. } => Vec::new(),
         }
     }

@@ -8,6 +8,7 @@ use std::net::IpAddr;
 
 use crate::action::{Action, ActionState, NewAction, Protocol, Status};
 use crate::admin_log::entry::Entry;
+use crate::bootstrap::{BootstrapConfig, BootstrapRecord, BootstrapScope};
 use crate::credentials::{Credential, RawPublicKey};
 use crate::customer::{AccessToken, ApiClient, Customer};
 use crate::definition::{Definition, DefinitionId};
@@ -173,9 +174,12 @@ impl UniqueName {
     fn of_keys(profile: &Profile) -> Vec<Self> {
         let credentials = &profile.credentials;
         let mut names = vec![Self::PskIdentity(profile.psk_identity().into())];
-        let previous = credentials.psk.as_ref().and_then(|it| it.previous.as_ref());
-        let identity = previous.map(|psk| Self::PskIdentity(psk.identity.clone()));
-        names.extend(identity.filter(|it| !names.contains(it)));
+        for psk in credentials.psks() {
+            let name = Self::PskIdentity(psk.identity.clone());
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
         let keys = credentials
             .public_key
             .iter()
@@ -212,6 +216,22 @@ pub enum Change {
     PutToken(AccessToken),
     /// Puts a setting.
     PutSetting(Setting),
+    /// Puts what devices are given when they are bootstrapped.
+    PutBootstrapConfig {
+        /// Whose devices.
+        scope: BootstrapScope,
+        /// What they are given.
+        config: Box<BootstrapConfig>,
+    },
+    /// Removes a bootstrap configuration.
+    RemoveBootstrapConfig(BootstrapScope),
+    /// Puts the last bootstrap of a device.
+    PutBootstrap {
+        /// The device.
+        device: DeviceKey,
+        /// Its bootstrap.
+        bootstrap: Box<BootstrapRecord>,
+    },
     /// Puts a device; `was` is the profile it replaces, whose names it frees.
     PutDevice {
         /// The profile before, if there was one.

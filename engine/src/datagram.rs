@@ -54,6 +54,9 @@ pub enum Inbound {
     Message(Datagram),
     /// A CoAP message from an address that several devices have.
     Ambiguous(Datagram),
+    /// A CoAP request that a device makes with a key that is valid for its bootstrap alone, for
+    /// something else.
+    BootstrapOnly(Datagram),
     /// A bare datagram.
     Udp(UdpDatagram),
     /// Several bare datagrams in order, handled in one step.
@@ -66,7 +69,7 @@ impl Inbound {
     /// How many datagrams it consists of.
     pub fn datagrams(&self) -> usize {
         match self {
-            Self::Message(_) | Self::Ambiguous(_) | Self::Udp(_) => 1,
+            Self::Message(_) | Self::Ambiguous(_) | Self::BootstrapOnly(_) | Self::Udp(_) => 1,
             Self::RefusedHandshake(_) => 0,
             Self::UdpBurst(_, more) => more.len().saturating_add(1),
         }
@@ -75,7 +78,9 @@ impl Inbound {
     /// Whether the sender sends it by itself: it is a request, a notification or data.
     pub fn is_uplink(&self) -> bool {
         match self {
-            Self::Message(Datagram { message, .. }) | Self::Ambiguous(Datagram { message, .. }) => {
+            Self::Message(Datagram { message, .. })
+            | Self::Ambiguous(Datagram { message, .. })
+            | Self::BootstrapOnly(Datagram { message, .. }) => {
                 message.code.is_request() || message.observe().is_some()
             }
             Self::Udp(_) | Self::UdpBurst(..) | Self::RefusedHandshake(_) => true,
@@ -85,9 +90,9 @@ impl Inbound {
     /// Whether it brings data, not only news of the sender itself.
     pub fn has_payload(&self) -> bool {
         match self {
-            Self::Message(Datagram { message, .. }) | Self::Ambiguous(Datagram { message, .. }) => {
-                !message.payload.is_empty()
-            }
+            Self::Message(Datagram { message, .. })
+            | Self::Ambiguous(Datagram { message, .. })
+            | Self::BootstrapOnly(Datagram { message, .. }) => !message.payload.is_empty(),
             Self::Udp(_) | Self::UdpBurst(..) => true,
             Self::RefusedHandshake(_) => false,
         }
@@ -96,7 +101,7 @@ impl Inbound {
     /// The length of what a sender may make long: option values and payload, or bare bytes.
     pub fn bytes(&self) -> usize {
         match self {
-            Self::Message(datagram) | Self::Ambiguous(datagram) => {
+            Self::Message(datagram) | Self::Ambiguous(datagram) | Self::BootstrapOnly(datagram) => {
                 let options = datagram.message.options();
                 let values = options.map(|(_, value)| value.len());
                 let payload = datagram.message.payload.len();
@@ -114,7 +119,9 @@ impl Inbound {
     /// The number of its first datagram.
     pub fn number(&self) -> u64 {
         match self {
-            Self::Message(datagram) | Self::Ambiguous(datagram) => datagram.number,
+            Self::Message(datagram) | Self::Ambiguous(datagram) | Self::BootstrapOnly(datagram) => {
+                datagram.number
+            }
             Self::Udp(bare) | Self::UdpBurst(bare, _) => bare.number,
             Self::RefusedHandshake(refused) => refused.number,
         }
@@ -123,7 +130,11 @@ impl Inbound {
     /// The numbers of all its datagrams.
     pub fn numbers(&self) -> impl Iterator<Item = u64> {
         let more = match self {
-            Self::Message(_) | Self::Ambiguous(_) | Self::Udp(_) | Self::RefusedHandshake(_) => &[],
+            Self::Message(_)
+            | Self::Ambiguous(_)
+            | Self::BootstrapOnly(_)
+            | Self::Udp(_)
+            | Self::RefusedHandshake(_) => &[],
             Self::UdpBurst(_, more) => more.as_slice(),
         };
         std::iter::once(self.number()).chain(more.iter().map(|bare| bare.number))
@@ -132,7 +143,9 @@ impl Inbound {
     /// Where it came from.
     pub fn peer(&self) -> Peer {
         match self {
-            Self::Message(datagram) | Self::Ambiguous(datagram) => datagram.peer,
+            Self::Message(datagram) | Self::Ambiguous(datagram) | Self::BootstrapOnly(datagram) => {
+                datagram.peer
+            }
             Self::Udp(bare) | Self::UdpBurst(bare, _) => bare.peer,
             Self::RefusedHandshake(refused) => refused.peer,
         }

@@ -16,6 +16,7 @@
 //!   > messages      deduplication, message ids, answers
 //!   > ingest        uplink data, how much of it is accepted, and what of the rest is logged
 //!   > exchange      the one request in flight
+//!   > bootstrap     the bootstrap under way
 //!   > observations  what is observed, and the requests needed for that
 //!   > passive       what is read because the device registered or updated
 //!   > queue         requests of callers
@@ -26,6 +27,7 @@
 //! What only a device with work in progress needs is in one box, `Busy`.
 
 pub mod activity;
+mod bootstrap;
 mod busy;
 mod codec;
 mod context;
@@ -55,6 +57,7 @@ mod tests;
 use std::sync::Arc;
 
 use crate::action::{Action, NewAction, Status};
+use crate::bootstrap::{BootstrapFault, BootstrapPlan};
 use crate::change::{Change, Counter, CounterDelta, Expect, UniqueName};
 use crate::datagram::{Datagram, RefusedHandshake, UdpDatagram};
 use crate::directory::sms::waking::WakingAction;
@@ -175,6 +178,17 @@ impl Device {
         UplinkKind::Unsupported
     }
 
+    /// Handles a request that was made with a key that is valid for bootstrap alone.
+    pub fn handle_bootstrap_only(
+        &mut self,
+        m: &mut Moment,
+        datagram: &Datagram,
+        out: &mut Effects,
+    ) -> UplinkKind {
+        self.step(m, out, |step| step.refuse_bootstrap_key(datagram));
+        UplinkKind::Unsupported
+    }
+
     /// Logs that a handshake was refused to somebody who claims to be the device.
     pub fn handle_refused_handshake(
         &mut self,
@@ -199,6 +213,20 @@ impl Device {
     ) {
         self.step(m, out, |step| {
             step.take_send_outcome(action, outcome);
+            step.begin_next();
+        });
+    }
+
+    /// Takes what the device is to be written in its bootstrap, in answer to
+    /// [`Outbound::PrepareBootstrap`](crate::effect::Outbound::PrepareBootstrap).
+    pub fn handle_bootstrap(
+        &mut self,
+        m: &mut Moment,
+        prepared: Result<BootstrapPlan, BootstrapFault>,
+        out: &mut Effects,
+    ) {
+        self.step(m, out, |step| {
+            step.take_bootstrap(prepared);
             step.begin_next();
         });
     }
@@ -410,6 +438,9 @@ impl Device {
             pending: busy.map_or(Vec::new(), |busy| self.pending_in(busy, now)),
             exchange: busy.and_then(|busy| self.current_exchange(busy)),
             observations: record.observations.into_vec(),
+            bootstrap: busy
+                .and_then(|busy| busy.bootstrap.as_ref())
+                .map(|running| running.record().clone()),
         }
     }
 
@@ -437,7 +468,9 @@ impl Device {
                 let found = observed.find(|it| it.token == *token.as_bytes());
                 found.and_then(|it| it.target.path())
             }
-            ExchangeTarget::Action(_) | ExchangeTarget::Report(_) => None,
+            ExchangeTarget::Action(_) | ExchangeTarget::Report(_) | ExchangeTarget::Bootstrap => {
+                None
+            }
         };
         Some(CurrentExchange {
             purpose: target.wait_reason(),

@@ -25,6 +25,12 @@ pub(crate) const NOT_REGISTERED_HERE: &str = "not registered at this address and
 /// To data from an address that is not exactly one device's.
 pub(crate) const UNKNOWN_ADDRESS: &str = "unknown address";
 
+/// To a bootstrap request without DTLS, where that is needed.
+pub(crate) const BOOTSTRAP_NEEDS_DTLS: &str = "bootstrap needs DTLS";
+
+/// To any other request over a session that was made with a key for bootstrap alone.
+pub(crate) const BOOTSTRAP_KEY: &str = "this key is for bootstrap alone";
+
 /// To a request for a resource that does not exist.
 pub(crate) const NO_RESOURCE: &str = "no such resource";
 

@@ -4,6 +4,7 @@
 //! records. If a precondition fails, the caller reads and decides again.
 
 pub mod amending;
+pub mod bootstrap;
 pub mod credentials;
 pub mod customer;
 pub mod definition;

@@ -41,7 +41,7 @@ const KNOWN_CRITICAL: [u16; 9] = [
 /// Where a datagram goes.
 #[derive(Debug)]
 pub enum Classified {
-    /// To the device with the endpoint name: a registration.
+    /// To the device with the endpoint name: a registration or a bootstrap request.
     ToEndpoint(Endpoint, Datagram),
     /// To the device whose registration has the location: an update or a deregistration.
     ToLocation(Location, Datagram),
@@ -82,9 +82,11 @@ impl Classified {
         match self {
             Self::ToEndpoint(_, datagram)
             | Self::ToLocation(_, datagram)
-            | Self::ToAddress(Inbound::Message(datagram) | Inbound::Ambiguous(datagram)) => {
-                overloaded(&datagram)
-            }
+            | Self::ToAddress(
+                Inbound::Message(datagram)
+                | Inbound::Ambiguous(datagram)
+                | Inbound::BootstrapOnly(datagram),
+            ) => overloaded(&datagram),
             Self::ToAddress(
                 Inbound::Udp(_) | Inbound::UdpBurst(..) | Inbound::RefusedHandshake(_),
             ) => Self::Ignored(DropReason::Overloaded),
@@ -190,6 +192,22 @@ pub fn classify_secured(origin: (u64, Peer), device: DeviceKey, bytes: &[u8]) ->
     }
 }
 
+/// Classifies a message over a session that was made with a key for bootstrap alone: what else it
+/// requests is refused by its device.
+pub fn classify_for_bootstrap(origin: (u64, Peer), device: DeviceKey, bytes: &[u8]) -> Classified {
+    let datagram = match read_message(origin, bytes) {
+        Ok(datagram) => datagram,
+        Err(refused) => return *refused,
+    };
+    let message = &datagram.message;
+    let is_other = message.code.is_request() && CoapRoute::of(message) != CoapRoute::Bootstrap;
+    let arrival = match is_other {
+        true => Inbound::BootstrapOnly(datagram),
+        false => Inbound::Message(datagram),
+    };
+    Classified::ToDevice(device, arrival)
+}
+
 /// Reads a message that can be handled; any other is answered here.
 fn read_message((number, peer): (u64, Peer), bytes: &[u8]) -> Result<Datagram, Box<Classified>> {
     let message = match Message::decode(bytes) {
@@ -248,7 +266,9 @@ pub enum DevicesAtAddress {
 /// The answer to a request from an address that no device has; bare datagrams are never answered.
 pub fn unknown_address(arrival: &Inbound, of_devices: Restoration) -> Classified {
     let datagram = match arrival {
-        Inbound::Message(datagram) | Inbound::Ambiguous(datagram) => datagram,
+        Inbound::Message(datagram)
+        | Inbound::Ambiguous(datagram)
+        | Inbound::BootstrapOnly(datagram) => datagram,
         Inbound::Udp(_) | Inbound::UdpBurst(..) | Inbound::RefusedHandshake(_) => {
             return Classified::Ignored(DropReason::UnknownAddress);
         }
@@ -262,15 +282,13 @@ pub fn unknown_address(arrival: &Inbound, of_devices: Restoration) -> Classified
     }
     let (code, text) = refusal_of(message);
     let reason = match route {
-        CoapRoute::Register => DropReason::UnknownEndpoint,
+        CoapRoute::Register | CoapRoute::Bootstrap => DropReason::UnknownEndpoint,
         CoapRoute::Update(_)
         | CoapRoute::Deregister(_)
         | CoapRoute::UnknownLocation
         | CoapRoute::NotAllowed(CoapResource::Registration(_)) => DropReason::UnknownLocation,
         CoapRoute::Data | CoapRoute::NotAllowed(CoapResource::Data) => DropReason::UnknownAddress,
-        CoapRoute::Send | CoapRoute::Bootstrap | CoapRoute::NotAllowed(_) | CoapRoute::Unknown => {
-            DropReason::UnknownPeer
-        }
+        CoapRoute::Send | CoapRoute::NotAllowed(_) | CoapRoute::Unknown => DropReason::UnknownPeer,
     };
     answered(refuse(message, code, text), reason)
 }
@@ -278,11 +296,13 @@ pub fn unknown_address(arrival: &Inbound, of_devices: Restoration) -> Classified
 /// The error for a request that belongs to no device.
 pub(crate) fn refusal_of(request: &Message) -> (Code, &'static str) {
     match CoapRoute::of(request) {
-        CoapRoute::Register if endpoint_of(request).is_none() => {
+        CoapRoute::Register | CoapRoute::Bootstrap if endpoint_of(request).is_none() => {
             (Code::BAD_REQUEST, diagnostic::NO_NAME)
         }
         // The name belongs to no customer.
-        CoapRoute::Register => (Code::FORBIDDEN, diagnostic::NAME_NOT_ACCEPTED),
+        CoapRoute::Register | CoapRoute::Bootstrap => {
+            (Code::FORBIDDEN, diagnostic::NAME_NOT_ACCEPTED)
+        }
         // So that the device registers again.
         CoapRoute::Update(_)
         | CoapRoute::Deregister(_)
@@ -294,9 +314,7 @@ pub(crate) fn refusal_of(request: &Message) -> (Code, &'static str) {
         CoapRoute::Data | CoapRoute::NotAllowed(CoapResource::Data) => {
             (Code::UNAUTHORIZED, diagnostic::UNKNOWN_ADDRESS)
         }
-        CoapRoute::Bootstrap | CoapRoute::NotAllowed(_) | CoapRoute::Unknown => {
-            (Code::NOT_FOUND, diagnostic::NO_RESOURCE)
-        }
+        CoapRoute::NotAllowed(_) | CoapRoute::Unknown => (Code::NOT_FOUND, diagnostic::NO_RESOURCE),
     }
 }
 
@@ -304,9 +322,9 @@ pub(crate) fn refusal_of(request: &Message) -> (Code, &'static str) {
 /// which refuses it and logs that for its customer; a bare datagram is dropped.
 pub fn ambiguous(arrival: Inbound) -> Result<Inbound, DropReason> {
     match arrival {
-        Inbound::Message(datagram) | Inbound::Ambiguous(datagram) => {
-            Ok(Inbound::Ambiguous(datagram))
-        }
+        Inbound::Message(datagram)
+        | Inbound::Ambiguous(datagram)
+        | Inbound::BootstrapOnly(datagram) => Ok(Inbound::Ambiguous(datagram)),
         Inbound::Udp(_) | Inbound::UdpBurst(..) | Inbound::RefusedHandshake(_) => {
             Err(DropReason::UnknownAddress)
         }
@@ -351,7 +369,7 @@ fn classify_message(datagram: Datagram) -> Classified {
         return Classified::ToPeer(datagram);
     }
     match CoapRoute::of(&datagram.message) {
-        CoapRoute::Register => match endpoint_of(&datagram.message) {
+        CoapRoute::Register | CoapRoute::Bootstrap => match endpoint_of(&datagram.message) {
             Some(endpoint) => Classified::ToEndpoint(endpoint, datagram),
             None => unknown_name(datagram),
         },
@@ -364,11 +382,9 @@ fn classify_message(datagram: Datagram) -> Classified {
             unknown_name(datagram)
         }
 
-        CoapRoute::Send
-        | CoapRoute::Data
-        | CoapRoute::Bootstrap
-        | CoapRoute::NotAllowed(_)
-        | CoapRoute::Unknown => Classified::ToPeer(datagram),
+        CoapRoute::Send | CoapRoute::Data | CoapRoute::NotAllowed(_) | CoapRoute::Unknown => {
+            Classified::ToPeer(datagram)
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use crate::action::{Action, ActionState, Status};
 use crate::admin_log::entry::Entry;
+use crate::bootstrap::BootstrapOrder;
 use crate::change::{Batch, Change, Counter, CounterDelta, Expect, Owner};
 use crate::idempotency::IdempotencyRecord;
 use crate::ids::{ActionId, TraceId};
@@ -61,6 +62,8 @@ pub enum Outbound {
         /// The action request that it belongs to.
         action: ActionId,
     },
+    /// Prepare the bootstrap of the device, and give it to the device.
+    PrepareBootstrap(Box<BootstrapOrder>),
 }
 
 /// The outcome of sending a bare datagram.

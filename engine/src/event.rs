@@ -296,11 +296,13 @@ pub enum Lifecycle {
     Awake,
     /// In queue mode: its awake window is over.
     Asleep,
+    /// It was bootstrapped (section 6.1).
+    Bootstrapped,
 }
 
 impl Lifecycle {
     /// Every kind.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::FirstContact,
         Self::Registered,
         Self::Updated,
@@ -310,6 +312,7 @@ impl Lifecycle {
         Self::Back,
         Self::Awake,
         Self::Asleep,
+        Self::Bootstrapped,
     ];
 
     /// Whether a destination receives it that does not name the kinds it wants.
@@ -321,7 +324,8 @@ impl Lifecycle {
             | Self::Deregistered
             | Self::Expired
             | Self::Offline
-            | Self::Back => true,
+            | Self::Back
+            | Self::Bootstrapped => true,
             Self::Awake | Self::Asleep => false,
         }
     }

@@ -10,6 +10,7 @@ pub mod admin_log;
 pub mod arbiter;
 pub mod associations;
 mod back_off;
+pub mod bootstrap;
 pub mod certificate_authorities;
 pub mod change;
 pub mod credentials;

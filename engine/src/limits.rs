@@ -235,6 +235,25 @@ pub const DEPARTURE_MS: i64 = 10_000;
 /// than half of it.
 pub const TIMELINE_MAX: usize = 128;
 
+/// Servers of a bootstrap configuration: LwM2M devices have room for a few accounts. More are
+/// refused.
+pub const BOOTSTRAP_SERVERS_MAX: usize = 8;
+
+/// Further values of a bootstrap configuration: a configuration is part of one commit and is
+/// written instance by instance. More are refused.
+pub const BOOTSTRAP_VALUES_MAX: usize = 64;
+
+/// Bytes of such a value in its text form. A longer one is refused.
+pub const BOOTSTRAP_VALUE_BYTES_MAX: usize = 4_096;
+
+/// Characters of the URI of a server: what the resource of the object has room for (LwM2M Core 1.2
+/// appendix E.1). A longer one is refused.
+pub const BOOTSTRAP_URI_CHARS_MAX: usize = 255;
+
+/// Requests of a bootstrap that the inspector shows: more than there are with one format each. The
+/// later ones are not shown.
+pub const BOOTSTRAP_STEPS_MAX: usize = 128;
+
 /// Observations of one device: each is stored with its record and requested again whenever the
 /// device registers. One more is refused: the request fails.
 pub const OBSERVATIONS_MAX: usize = 64;

@@ -58,6 +58,13 @@ pub struct CustomerSettings {
     pub offline_after_s: Option<NonZeroU32>,
 }
 
+impl CustomerSettings {
+    /// The object model of the customer: its own definitions precede those of the registry.
+    pub fn catalog(&self) -> Catalog {
+        catalog_of(&self.definitions).0
+    }
+}
+
 impl CustomerPolicy {
     /// The policy of a customer with default settings.
     pub fn of_rules(rules: Arc<Rules>) -> Self {

@@ -6,6 +6,7 @@ use protocol::coap::exchange::Transmission;
 use protocol::coap::transfer::TransferRules;
 
 use crate::delivery::address::policy::AddressPolicy;
+use crate::directory::bootstrap::ServiceUris;
 use crate::limits::{Limits, TRANSFER_IDLE_MS};
 
 /// The rules for all devices.
@@ -17,6 +18,10 @@ pub struct Rules {
     pub transmission: Transmission,
     /// Whether an endpoint name alone authenticates a registration.
     pub names: EndpointTrust,
+    /// Whether a device is bootstrapped without DTLS.
+    pub bootstrap: NoSecBootstrap,
+    /// The URIs that devices are given for this service, where they are set.
+    pub uris: ServiceUris,
     /// The addresses that the service itself listens at; nothing is sent there.
     pub own: Box<[SocketAddr]>,
     /// Which addresses a device that was not heard from there may have when it is sent a request.
@@ -40,6 +45,8 @@ impl Rules {
             limits,
             transmission,
             names,
+            bootstrap: NoSecBootstrap::default(),
+            uris: ServiceUris::default(),
             own: Box::default(),
             addresses: AddressPolicy::PublicOnly,
         }
@@ -74,6 +81,16 @@ pub struct TransmissionRules {
     pub max_retransmit: u8,
     /// How long an acknowledged request waits for its response.
     pub response_timeout_ms: u32,
+}
+
+/// Whether a device is bootstrapped without DTLS, which sends its keys in plain text.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum NoSecBootstrap {
+    /// It is not.
+    #[default]
+    Refused,
+    /// It is, if it could register without DTLS.
+    Accepted,
 }
 
 /// Whether an endpoint name authenticates a device without DTLS.

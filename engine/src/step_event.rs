@@ -73,6 +73,8 @@ pub enum ExchangePurpose {
     Observation,
     /// Passive reporting: reading a device that registered or updated its registration.
     Report,
+    /// A request of a bootstrap.
+    Bootstrap,
 }
 
 /// How an exchange ends.
@@ -131,6 +133,8 @@ pub enum UplinkKind {
     Update,
     /// It ends its registration.
     Deregister,
+    /// It asks for its bootstrap.
+    Bootstrap,
     /// It answers, acknowledges or rejects a request.
     Answer,
     /// It is a notification of an observation.

@@ -75,11 +75,15 @@ impl Stranger {
     pub fn of(arrival: &Inbound, answer: Option<Code>, now: Timestamp) -> Self {
         let peer = arrival.peer();
         let (endpoint, operation) = match arrival {
-            Inbound::Message(datagram) | Inbound::Ambiguous(datagram) => {
+            Inbound::Message(datagram)
+            | Inbound::Ambiguous(datagram)
+            | Inbound::BootstrapOnly(datagram) => {
                 let operation = DeviceOperation::of(&datagram.message);
                 let name = name_in(&datagram.message);
                 (
-                    name.filter(|_| operation == DeviceOperation::Register),
+                    name.filter(|_| {
+                        [DeviceOperation::Register, DeviceOperation::Bootstrap].contains(&operation)
+                    }),
                     operation,
                 )
             }

@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 
 use engine::associations::{AssociationSnapshot, ClaimedIdentity};
 use engine::base64_text;
+use engine::bootstrap::BootstrapRecord;
 use engine::credentials::{Credential, RawPublicKey};
 use engine::delivery::body::value;
 use engine::device::record::{Connectivity, Observation, ObservationTarget, Registration};
@@ -23,6 +24,7 @@ use engine::sms::Sms;
 
 use super::action::ActionBody;
 use super::action::{addresses, by_name};
+use super::bootstrap::BootstrapBody;
 use super::messages::MessageBody;
 use super::sms::SmsBody;
 use super::words::Word;
@@ -99,6 +101,8 @@ pub(super) struct InspectorBody {
     values: Vec<KnownValueBody>,
     recent_messages: Vec<MessageBody>,
     recent_sms: Vec<SmsBody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bootstrap: Option<BootstrapBody>,
 }
 
 /// The DTLS session of a device.
@@ -234,7 +238,9 @@ impl DeviceBody {
 
 impl PskBody {
     fn of(profile: &Profile) -> Self {
-        let psk = profile.credentials.psk.as_ref();
+        let credentials = &profile.credentials;
+        let keys = credentials.psk.iter().chain(&credentials.issued);
+        let psk = keys.max_by_key(|key| key.created_at);
         Self {
             identity: profile.psk_identity().to_owned(),
             configured: psk.is_some(),
@@ -279,7 +285,7 @@ impl InspectorBody {
         (snapshot, association): (&Snapshot, Option<&AssociationSnapshot>),
         values: &[KnownValue],
         recent: &[Event],
-        recent_sms: &[Sms],
+        (recent_sms, bootstrap): (&[Sms], Option<&BootstrapRecord>),
     ) -> Self {
         Self {
             device: DeviceBody::of(profile),
@@ -303,6 +309,7 @@ impl InspectorBody {
             values: values.iter().map(KnownValueBody::of).collect(),
             recent_messages: recent.iter().map(MessageBody::of).collect(),
             recent_sms: recent_sms.iter().map(SmsBody::of).collect(),
+            bootstrap: bootstrap.map(BootstrapBody::of),
         }
     }
 }

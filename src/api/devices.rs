@@ -10,6 +10,7 @@ use std::num::NonZeroU32;
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
+use engine::bootstrap::BootstrapRecord;
 use engine::change::UniqueName;
 use engine::directory::device::{NewDevice, create_device, draft_device, names_wanted};
 use engine::dispatch::is_of_one_host;
@@ -113,13 +114,21 @@ pub(super) async fn inspect(
     );
     let recent = recent.await?;
     let recent_sms = sms::recent(&api, &profile).await?;
+    let bootstrap = match &snapshot.bootstrap {
+        Some(running) => Some(running.clone()),
+        None => api
+            .store
+            .bootstrap_of(device)
+            .await?
+            .map(BootstrapRecord::at_rest),
+    };
     let association = api.devices.association(device).await?;
     let body = InspectorBody::of(
         &profile,
         (&snapshot, association.as_ref()),
         &values,
         &recent.events,
-        &recent_sms,
+        (&recent_sms, bootstrap.as_ref()),
     );
     Ok(HttpResponse::Ok().json(body))
 }

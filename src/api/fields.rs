@@ -388,6 +388,11 @@ impl Fields {
         self.nulls.clear();
     }
 
+    /// Whether there is any fault so far.
+    pub(super) fn has_faults(&self) -> bool {
+        !self.faults.is_empty()
+    }
+
     /// Adds a fault.
     pub(super) fn fault(&mut self, name: &str, wrong: impl Into<FieldFault>) {
         let FieldFault { code, message } = wrong.into();

@@ -15,8 +15,8 @@ use super::integrations::{Webhooks, described};
 use super::plugins::Plugins;
 use super::sms::described::{forwarder, network, wake_up};
 use super::{
-    actions, backup, brokers, clients, console, customers, definitions, devices, docs, dtls,
-    events, health, import, integrations, jobs, logs, messages, metrics, networks, openapi,
+    actions, backup, bootstrap, brokers, clients, console, customers, definitions, devices, docs,
+    dtls, events, health, import, integrations, jobs, logs, messages, metrics, networks, openapi,
     plugins, presence, psk, public_key, schedules, series, settings, sms, strangers, tokens,
 };
 
@@ -137,6 +137,18 @@ routes! {
         Customer(DevicesWrite) => sms::wake_up::put, wake_up::put_of_device;
     DELETE "/management-api/v1/devices/{device}/wakeup"
         Customer(DevicesWrite) => sms::wake_up::delete, wake_up::delete_of_device;
+    GET "/management-api/v1/devices/{device}/bootstrap"
+        Customer(DevicesRead) => bootstrap::show, bootstrap::described::show_of_device;
+    PUT "/management-api/v1/devices/{device}/bootstrap"
+        Customer(DevicesWrite) => bootstrap::put, bootstrap::described::put_of_device;
+    DELETE "/management-api/v1/devices/{device}/bootstrap"
+        Customer(DevicesWrite) => bootstrap::delete, bootstrap::described::delete_of_device;
+    GET "/management-api/v1/bootstrap"
+        Customer(DevicesRead) => bootstrap::show, bootstrap::described::show;
+    PUT "/management-api/v1/bootstrap"
+        Customer(DevicesWrite) => bootstrap::put, bootstrap::described::put;
+    DELETE "/management-api/v1/bootstrap"
+        Customer(DevicesWrite) => bootstrap::delete, bootstrap::described::delete;
     GET "/management-api/v1/devices/{device}/messages"
         Customer(DevicesRead) => messages::list, messages::described::list;
     GET "/management-api/v1/devices/{device}/series"

@@ -3,6 +3,7 @@
 
 mod accepted;
 mod bodies;
+mod bootstrap;
 mod calls;
 mod definitions;
 mod docs;

@@ -6,6 +6,7 @@ use engine::action::{
     ContentEncoding, Method, Mode, Operation, PayloadType, Protocol, Status, WakeUp,
 };
 use engine::admin_log::entry::{Category, Subject};
+use engine::bootstrap::{AccountSecurity, BootstrapOperation, BootstrapSecurity, BootstrapState};
 use engine::customer::{ApiClient, ClientOwner, Scope, Scopes};
 use engine::delivery::body::words as spelled;
 use engine::delivery::destination::DestinationState;
@@ -104,10 +105,25 @@ words!(WaitReason {
     PassiveReporting = "PASSIVE_REPORTING",
     Observation = "OBSERVATION",
     Notification = "NOTIFICATION",
+    Bootstrap = "BOOTSTRAP",
     Asleep = "ASLEEP",
     Unregistered = "UNREGISTERED",
     Uplink = "UPLINK",
     NotBefore = "NOT_BEFORE",
+});
+words!(AccountSecurity { NoSec = "NOSEC", Psk = "PSK" });
+words!(BootstrapSecurity { NoSec = "NOSEC", Dtls = "DTLS" });
+words!(BootstrapState {
+    Running = "RUNNING",
+    Succeeded = "SUCCEEDED",
+    Failed = "FAILED",
+    Interrupted = "INTERRUPTED",
+});
+words!(BootstrapOperation {
+    Delete = "DELETE",
+    Discover = "DISCOVER",
+    Write = "WRITE",
+    Finish = "FINISH",
 });
 words!(ObservationState { Held = "HELD", Owed = "OWED" });
 words!(Lifecycle {
@@ -119,7 +135,8 @@ words!(Lifecycle {
     Offline,
     Back,
     Awake,
-    Asleep
+    Asleep,
+    Bootstrapped
 } as spelled::lifecycle);
 words!(EventType {
     TelemetryData,

@@ -8,6 +8,8 @@ use std::str::FromStr;
 
 use actors::smpp::SmppServer;
 use engine::BlockSize;
+use engine::bootstrap::AccountSecurity;
+use engine::directory::bootstrap::{InvalidServerUri, check_uri, parse_uri};
 use zeroize::Zeroizing;
 
 use super::StoreChoice;
@@ -79,6 +81,25 @@ pub(super) fn block_bytes(text: &str) -> Result<BlockSize, String> {
 /// `true` or `false`.
 pub(super) fn switch(text: &str) -> Result<bool, String> {
     text.parse().map_err(|_| "must be true or false".to_owned())
+}
+
+/// The URI of the CoAP port.
+pub(super) fn coap_uri(text: &str) -> Result<Box<str>, String> {
+    server_uri(text, AccountSecurity::NoSec)
+}
+
+/// The URI of the CoAPs port.
+pub(super) fn coaps_uri(text: &str) -> Result<Box<str>, String> {
+    server_uri(text, AccountSecurity::Psk)
+}
+
+fn server_uri(text: &str, security: AccountSecurity) -> Result<Box<str>, String> {
+    let uri = parse_uri(text).and_then(|uri| check_uri(&uri, security).map(|()| uri));
+    uri.map_err(|why| match (why, security) {
+        (InvalidServerUri::TooLong, _) => why.to_string(),
+        (_, AccountSecurity::NoSec) => "must be coap://host:port".to_owned(),
+        (_, AccountSecurity::Psk) => "must be coaps://host:port".to_owned(),
+    })
 }
 
 /// The most delays between the attempts of a delivery: with many short ones, a destination that is

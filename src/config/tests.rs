@@ -38,6 +38,9 @@ fn the_documented_names_are_settings() {
         "TLS_CERT",
         "TLS_KEY",
         "TRUST_ENDPOINT_NAMES",
+        "BOOTSTRAP_NOSEC",
+        "PUBLIC_COAP",
+        "PUBLIC_COAPS",
     ];
     for name in names {
         assert!(known.contains(&format!("SIGNALBOX_{name}")), "{name}");

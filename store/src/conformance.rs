@@ -6,6 +6,7 @@
 //! reproduces.
 
 mod addresses;
+pub(crate) mod bootstrap;
 mod commits;
 mod counting;
 mod customers;
@@ -230,6 +231,14 @@ const LAWS: [(&str, Law); 92] = [
     (
         "jobs are removed with their devices",
         jobs::are_removed_with_their_devices,
+    ),
+    (
+        "bootstrap configurations come back until they are removed",
+        bootstrap::configurations_come_back_until_they_are_removed,
+    ),
+    (
+        "the last bootstrap goes with its device",
+        bootstrap::the_last_one_goes_with_its_device,
     ),
     ("schedules come back and are listed", schedules::come_back),
     (

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use engine::bootstrap::{BootstrapConfig, BootstrapScope};
 use engine::certificate_authorities::CertificateAuthorities;
 use engine::change::UniqueName;
 use engine::device::record::RestoredDevice;
@@ -41,6 +42,9 @@ pub trait DeviceReads: Send + Sync {
 
     /// What is stored of a device that a request may wake.
     fn wake_up_facts(&self, device: DeviceKey, rules: SmsRules) -> ReadAnswer<Option<WakeUpFacts>>;
+
+    /// What devices are given when they are bootstrapped.
+    fn bootstrap_config(&self, scope: BootstrapScope) -> ReadAnswer<Option<BootstrapConfig>>;
 
     /// Everything needed to restore a device.
     fn restored(&self, device: DeviceKey) -> ReadAnswer<Option<RestoredDevice>>;

@@ -3,6 +3,7 @@
 use engine::action::Action;
 use engine::admin_log::daily::{Statistics, StatisticsQuery};
 use engine::admin_log::entry::Entry;
+use engine::bootstrap::BootstrapRecord;
 use engine::change::UniqueName;
 use engine::customer::{AccessToken, ApiClient, ClientOwner, Customer, SecretDigest};
 use engine::definition::{Definition, DefinitionId};
@@ -116,6 +117,9 @@ pub trait DirectoryReads: Send + Sync {
 
     /// The last known values of a device, by path.
     fn values_of(&self, device: DeviceKey) -> ReadAnswer<Vec<KnownValue>>;
+
+    /// The last bootstrap of a device.
+    fn bootstrap_of(&self, device: DeviceKey) -> ReadAnswer<Option<BootstrapRecord>>;
 
     /// A definition of a customer.
     fn definition(&self, id: DefinitionId) -> ReadAnswer<Option<Definition>>;

@@ -519,6 +519,14 @@ impl Owner {
         let path = format!("{API}/dtls/certificate-authorities");
         let put = caller.authorized("PUT", &path).json(&authorities());
         put.send(service.http).expect(200);
+        for path in ["bootstrap".to_owned(), format!("devices/{ID}/bootstrap")] {
+            let server = json!({
+                "shortId": 1, "lifetime": 60, "binding": "U", "security": "NOSEC",
+            });
+            let put = caller.authorized("PUT", &format!("{API}/{path}"));
+            let config = json!({ "servers": [server] });
+            put.json(&config).send(service.http).expect(200);
+        }
         let put = caller.authorized("PUT", &format!("{API}/lwm2m/objects"));
         let object = put.text("application/xml", OBJECT).send(service.http);
         let object = object.expect(201);

@@ -11,6 +11,7 @@ mod amending;
 mod arbiters;
 mod attempts;
 mod backup;
+mod bootstrap;
 mod bulk;
 mod cancelling;
 mod certificates;

@@ -316,7 +316,10 @@ impl Durable {
             | Change::PutSchedule(_)
             | Change::PutScheduleContents { .. }
             | Change::RemoveSchedule { .. }
-            | Change::PutSms { .. } => panic!("no device changes this"),
+            | Change::PutSms { .. }
+            | Change::PutBootstrapConfig { .. }
+            | Change::RemoveBootstrapConfig(_)
+            | Change::PutBootstrap { .. } => panic!("no device changes this"),
         }
         Ok(())
     }

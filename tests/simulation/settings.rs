@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::forwarding::DeliveryRules;
+use engine::directory::bootstrap::ServiceUris;
 use engine::limits::{ACTION_RETENTION_MS, Limits};
-use engine::rules::{EndpointTrust, Rules};
+use engine::rules::{EndpointTrust, NoSecBootstrap, Rules};
 use harness::rng::Rng;
 use protocol::coap::block::BlockSize;
 use protocol::coap::exchange::Transmission;
@@ -179,6 +180,8 @@ fn rules(rng: &mut Rng) -> Rules {
             response_timeout_ms: pick(rng, [5_000, 93_000]),
             ..Transmission::STANDARD
         },
+        bootstrap: NoSecBootstrap::default(),
+        uris: ServiceUris::default(),
         names: EndpointTrust::NameSuffices,
         own: Box::default(),
         addresses: AddressPolicy::PublicOnly,

@@ -60,9 +60,9 @@ impl SecuredDevice {
     pub(crate) fn connect(
         &mut self,
         identity: &str,
-        key: &str,
+        key: impl AsRef<[u8]>,
     ) -> Result<Security, HandshakeFailure> {
-        self.begin(ClientConfig::with_psk(identity.as_bytes(), key.as_bytes()))
+        self.begin(ClientConfig::with_psk(identity.as_bytes(), key.as_ref()))
     }
 
     /// Makes a full handshake with a key that signs it, shown raw or by a certificate.

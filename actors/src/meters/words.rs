@@ -170,6 +170,7 @@ words!(heard, UPLINK_KINDS(UplinkKind) {
     Register = "register",
     Update = "update",
     Deregister = "deregister",
+    Bootstrap = "bootstrap",
     Answer = "answer",
     Notification = "notification",
     Send = "send",
@@ -202,6 +203,7 @@ words!(purpose, PURPOSES(ExchangePurpose) {
     Action = "action",
     Observation = "observation",
     Report = "report",
+    Bootstrap = "bootstrap",
 });
 words!(method(Method) {
     Get = "GET",

@@ -12,6 +12,7 @@ use actix::{
 use engine::arbiter::cell::{CellEffect, CommitFailure, DeviceCell, StepContext};
 use engine::arbiter::input::ActorExit;
 use engine::arbiter::input::DeviceInput;
+use engine::bootstrap::BootstrapOrder;
 use engine::change::Batch;
 use engine::device::Device;
 use engine::effect::SendOutcome;
@@ -22,6 +23,7 @@ use tracing::{Span, debug, warn};
 
 use crate::meters::census::CountedAs;
 use crate::policy::PolicyHandle;
+use crate::registry::bootstrap;
 use crate::registry::context::ArbiterContext;
 use crate::registry::{DeviceEnded, ImpostorSent};
 use crate::reply::ReplyTo;
@@ -139,6 +141,7 @@ impl DeviceActor {
                     self.commit(batch, span, ctx);
                 }
                 CellEffect::ReadProfile => self.read_profile(span.clone(), ctx),
+                CellEffect::PrepareBootstrap(order) => self.prepare_bootstrap(*order, ctx),
                 CellEffect::Rebind(from, to) => {
                     let (key, binding) = (self.key(), self.cell.binding_mut());
                     self.context
@@ -191,6 +194,16 @@ impl DeviceActor {
             let profile = profile.map_err(|Unavailable| CommitFailure::Failed);
             let profile = profile.as_ref().map(Option::as_ref).map_err(|why| *why);
             actor.go_on(&span, ctx, |cell, out| cell.handle_profile(profile, out));
+        }));
+    }
+
+    fn prepare_bootstrap(&self, order: BootstrapOrder, ctx: &mut Context<Self>) {
+        let uris = self.policy.current().rules.uris.clone();
+        let prepared = bootstrap::prepared(Rc::clone(&self.context), self.key(), order, uris);
+        ctx.wait(prepared.into_actor(self).map(|prepared, actor, ctx| {
+            actor.decide(&Span::none(), ctx, |cell, context, out| {
+                cell.handle_bootstrap(context, prepared, out);
+            });
         }));
     }
 

@@ -67,6 +67,21 @@ impl BoundSocket {
         self.socket.as_raw_fd()
     }
 
+    /// The address that it is bound to.
+    pub(super) fn address(&self) -> Option<SocketAddr> {
+        self.socket.local_addr().ok()
+    }
+
+    /// Which of the addresses a peer sends to, if it is known.
+    pub(super) fn address_for(&self, peer: Peer) -> Option<IpAddr> {
+        match self.bound_to {
+            BoundTo::One => self.address().map(|address| address.ip()),
+            BoundTo::EveryIpv4 | BoundTo::Every => {
+                peer.local.and_then(|id| self.addresses.address_of(id))
+            }
+        }
+    }
+
     /// Headers for a batch, with space for the address that each datagram was sent to or is sent
     /// from. They serve this socket alone: the kernel writes the lengths of what it received into
     /// them, which are those of the next batch only if it is of the same socket.

@@ -46,6 +46,7 @@ const reasons: Record<NonNullable<Schemas["PendingActionRequest"]["waitsFor"]>, 
   PASSIVE_REPORTING: "a read for passive reporting",
   OBSERVATION: "an observation that is renewed",
   NOTIFICATION: "the rest of a notification",
+  BOOTSTRAP: "the bootstrap of the device",
 };
 
 export function reasonOf(waitsFor: Schemas["PendingActionRequest"]["waitsFor"]): string {

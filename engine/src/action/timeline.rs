@@ -34,6 +34,8 @@ pub enum WaitReason {
     Observation,
     /// The further blocks of a notification are being requested.
     Notification,
+    /// The device is being bootstrapped.
+    Bootstrap,
     /// The device sleeps.
     Asleep,
     /// The device is not registered.

@@ -19,6 +19,7 @@ use std::iter;
 use std::sync::Arc;
 
 use crate::arbiter::input::{ActorExit, DeviceCommand, DeviceInput, DeviceReply, PendingCommand};
+use crate::bootstrap::{BootstrapFault, BootstrapOrder, BootstrapPlan};
 use crate::change::{Batch, Owner};
 use crate::datagram::Inbound;
 use crate::device::Device;
@@ -45,6 +46,8 @@ pub enum CellEffect<R> {
     Commit(Batch, Option<TraceId>),
     /// Read the profile, then call `handle_profile`.
     ReadProfile,
+    /// Prepare the bootstrap of the device, then call `handle_bootstrap`.
+    PrepareBootstrap(Box<BootstrapOrder>),
     /// Route the device's datagrams to it: it was at the first peer and is at the second.
     Rebind(Option<Peer>, Option<Peer>),
     /// Send a datagram.
@@ -130,6 +133,8 @@ enum Awaiting<R> {
     },
     /// The profile of its device.
     Profile(R),
+    /// What its device is written in its bootstrap.
+    Bootstrap,
 }
 
 impl<R> DeviceCell<R> {
@@ -246,6 +251,23 @@ impl<R> DeviceCell<R> {
         out.push(CellEffect::Reply(reply, answer));
     }
 
+    /// Takes what the device is written in its bootstrap; that is durable.
+    pub fn handle_bootstrap(
+        &mut self,
+        context: &mut StepContext<'_>,
+        prepared: Result<BootstrapPlan, BootstrapFault>,
+        out: &mut Vec<CellEffect<R>>,
+    ) {
+        let Some(Awaiting::Bootstrap) = self.open.take().map(|open| *open) else {
+            return;
+        };
+        self.update_policy(context.policy);
+        let mut effects = Effects::new();
+        self.device
+            .handle_bootstrap(&mut context.moment, prepared, &mut effects);
+        self.settle(context.epoch, effects, None, out);
+    }
+
     /// Takes the outcome of sending the bare datagram of a request, at once or later; not while the
     /// cell is waiting.
     pub fn handle_send_outcome(
@@ -278,7 +300,7 @@ impl<R> DeviceCell<R> {
     pub fn outbound_pending(&self) -> &[Outbound] {
         match self.open.as_deref() {
             Some(Awaiting::Receipt { outbound, .. }) => outbound,
-            Some(Awaiting::Profile(_)) | None => &[],
+            Some(Awaiting::Profile(_) | Awaiting::Bootstrap) | None => &[],
         }
     }
 
@@ -286,7 +308,7 @@ impl<R> DeviceCell<R> {
     pub fn report_pending(&self) -> Option<&StepReport> {
         match self.open.as_deref() {
             Some(Awaiting::Receipt { report, .. }) => Some(report),
-            Some(Awaiting::Profile(_)) | None => None,
+            Some(Awaiting::Profile(_) | Awaiting::Bootstrap) | None => None,
         }
     }
 
@@ -325,6 +347,7 @@ impl<R> DeviceCell<R> {
         match arrival {
             Inbound::Message(datagram) => self.device.handle_datagram(m, datagram, out),
             Inbound::Ambiguous(datagram) => self.device.handle_ambiguous(m, datagram, out),
+            Inbound::BootstrapOnly(datagram) => self.device.handle_bootstrap_only(m, datagram, out),
             Inbound::RefusedHandshake(refused) => {
                 self.device.handle_refused_handshake(m, *refused, out)
             }
@@ -399,6 +422,10 @@ impl<R> DeviceCell<R> {
                 Outbound::Rebind { from, to } => CellEffect::Rebind(from, to),
                 Outbound::Send { to, datagram } => CellEffect::Send(to, datagram),
                 Outbound::SendUdp { to, bytes, action } => CellEffect::SendUdp(to, bytes, action),
+                Outbound::PrepareBootstrap(order) => {
+                    self.open = Some(Box::new(Awaiting::Bootstrap));
+                    CellEffect::PrepareBootstrap(order)
+                }
             });
         }
         out.push(CellEffect::Report(report));

@@ -54,6 +54,15 @@ impl Received {
         }
     }
 
+    /// Decodes the content of a record of this number, over a session with a device whose key is
+    /// valid for its bootstrap alone.
+    pub fn decode_for_bootstrap(number: u64, device: DeviceKey, peer: Peer, bytes: &[u8]) -> Self {
+        Self {
+            classified: dispatch::classify_for_bootstrap((number, peer), device, bytes),
+            ..Self::decode_secured(number, device, peer, bytes)
+        }
+    }
+
     /// A handshake of this number was refused to a peer that claims to be a device.
     pub fn refused_handshake(
         number: u64,

@@ -12,6 +12,7 @@ use dtls::{AssociationId, CipherSuite, Config, Endpoint, Security};
 use zeroize::Zeroizing;
 
 use super::{Associations, Owner, Session};
+use crate::credentials::KeyUse;
 use crate::moment::Timestamp;
 
 /// What a record begins with: one of the endpoint, or one of ours.
@@ -24,6 +25,7 @@ const SESSION_BYTES: usize = 1 + AssociationId::BYTES + 8 + 8 + 4 + 2 + 1;
 const HAS_CONNECTION_ID: u8 = 1;
 const HAS_EXTENDED_MASTER_SECRET: u8 = 2;
 const IS_RESUMED: u8 = 4;
+const IS_FOR_BOOTSTRAP: u8 = 8;
 
 /// A record of a session, which contains its keys.
 pub type SessionRecord = Zeroizing<Vec<u8>>;
@@ -82,6 +84,7 @@ fn encode(id: AssociationId, session: &Session) -> Vec<u8> {
             HAS_EXTENDED_MASTER_SECRET,
         ),
         (security.is_resumed, IS_RESUMED),
+        (session.key_use == KeyUse::Bootstrap, IS_FOR_BOOTSTRAP),
     ] {
         flags |= if is_set { flag } else { 0 };
     }
@@ -121,6 +124,10 @@ fn decode(record: &[u8]) -> Option<(AssociationId, Session)> {
         security,
         established_at: Timestamp::from_ms(i64::from_be_bytes(*established_at)),
         address_changes: u32::from_be_bytes(*address_changes),
+        key_use: match flags & IS_FOR_BOOTSTRAP {
+            0 => KeyUse::All,
+            _ => KeyUse::Bootstrap,
+        },
     };
     Some((AssociationId::from_bytes(*id), session))
 }

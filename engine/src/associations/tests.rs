@@ -7,7 +7,7 @@ use rcgen::{CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 use super::*;
 use crate::change::Change;
-use crate::directory::credentials::{with_psk, without_psk};
+use crate::directory::credentials::{with_issued_psk, with_psk, without_psk};
 use crate::directory::device::{NewDevice, draft_device};
 use crate::ids::{CustomerId, DeviceId};
 use crate::moment::Moment;
@@ -159,6 +159,25 @@ fn the_first_use_of_a_new_key_ends_the_previous_one() {
     fixture.run(&mut late);
     fixture.give_up();
     assert_eq!(fixture.refused.len(), 1);
+}
+
+#[test]
+fn the_key_of_the_customer_is_for_bootstrap_alone_once_an_issued_key_was_used() {
+    let mut fixture = Fixture::of(1, &["meter"]);
+    let profile = fixture.profiles.get_mut("meter").unwrap();
+    *profile = with_issued_psk(profile, sealed(OTHER_KEY), Timestamp::from_ms(5));
+    let mut meter = fixture.connected("meter", KEY, HOME);
+    fixture.says(&mut meter, b"before");
+    assert_eq!(fixture.take_received().len(), 1);
+    let mut meter = fixture.connected("meter", OTHER_KEY, HOME);
+    assert_eq!(fixture.commits, 1);
+    fixture.says(&mut meter, b"with the issued key");
+    assert_eq!(fixture.take_received().len(), 1);
+    assert_eq!(fixture.for_bootstrap, []);
+    let mut meter = fixture.connected("meter", KEY, HOME);
+    fixture.says(&mut meter, b"with the key before");
+    assert_eq!(fixture.take_received().len(), 0);
+    assert_eq!(fixture.for_bootstrap.len(), 1);
 }
 
 #[test]
@@ -434,6 +453,7 @@ struct Fixture {
     /// Records on their way to devices.
     network: VecDeque<(SocketAddr, Vec<u8>)>,
     received: Vec<(DeviceKey, Peer, Vec<u8>)>,
+    for_bootstrap: Vec<DeviceKey>,
     refused: Vec<(DeviceKey, Peer, HandshakeFault)>,
     forwarded: usize,
     look_ups: usize,
@@ -481,6 +501,7 @@ impl Fixture {
             seed: 1,
             network: VecDeque::new(),
             received: Vec::new(),
+            for_bootstrap: Vec::new(),
             refused: Vec::new(),
             forwarded: 0,
             look_ups: 0,
@@ -621,6 +642,7 @@ impl Fixture {
             AssociationEffect::Receive(device, peer, content) => {
                 self.received.push((device, peer, content));
             }
+            AssociationEffect::ReceiveForBootstrap(device, ..) => self.for_bootstrap.push(device),
             AssociationEffect::Commit(batch) => {
                 self.commits += 1;
                 for change in batch.changes {

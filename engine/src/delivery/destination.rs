@@ -365,6 +365,7 @@ fn kind_bit(kind: Lifecycle) -> u16 {
         Lifecycle::Back => 1 << 6,
         Lifecycle::Awake => 1 << 7,
         Lifecycle::Asleep => 1 << 8,
+        Lifecycle::Bootstrapped => 1 << 9,
     }
 }
 

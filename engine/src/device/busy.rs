@@ -3,6 +3,7 @@
 
 use protocol::coap::dedup::DedupWindow;
 
+use crate::device::bootstrap::RunningBootstrap;
 use crate::device::exchange::Exchange;
 use crate::device::ingest::{IncomingBody, RateWindow, Retained};
 use crate::device::messages::OtherPeer;
@@ -30,6 +31,7 @@ pub(super) struct Busy {
     pub(super) requests: ObservationRequests,
     pub(super) round: Option<Box<Round>>,
     pub(super) exchange: Exchange,
+    pub(super) bootstrap: Option<Box<RunningBootstrap>>,
     pub(super) incoming_body: Option<Box<IncomingBody>>,
     pub(super) other_peer: Option<Box<OtherPeer>>,
     pub(super) retained: Retained,
@@ -43,6 +45,7 @@ impl Busy {
             && self.incoming_body.is_none()
             && self.round.is_none()
             && self.exchange.is_idle()
+            && self.bootstrap.is_none()
             && self.retained.is_empty()
     }
 

@@ -6,6 +6,7 @@ use protocol::coap::message::{Message, MessageId};
 
 use crate::action::Protocol;
 use crate::admin_log::entry::{DeviceSighting, Entry};
+use crate::bootstrap::BootstrapRecord;
 use crate::change::Change;
 use crate::device::codec::Codec;
 use crate::device::reachability::Reachability;
@@ -146,6 +147,14 @@ impl<'s> Context<'s> {
                 values: measurement.values.into_iter().collect(),
             }));
         }
+    }
+
+    /// Saves how the bootstrap of the device is going.
+    pub(super) fn save_bootstrap(&mut self, bootstrap: BootstrapRecord) {
+        self.save(Change::PutBootstrap {
+            device: self.registration.key(),
+            bootstrap: Box::new(bootstrap),
+        });
     }
 
     fn save(&mut self, change: Change) {

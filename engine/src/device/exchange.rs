@@ -53,6 +53,8 @@ pub(super) enum ExchangeTarget {
     Report(ReadPart),
     /// The further blocks of a notification, by its token.
     Notification(Token),
+    /// The next request of a bootstrap.
+    Bootstrap,
 }
 
 /// What one request of a round of reads covers.
@@ -106,6 +108,7 @@ impl ExchangeTarget {
             Self::Observation(_) => WaitReason::Observation,
             Self::Report(_) => WaitReason::PassiveReporting,
             Self::Notification(_) => WaitReason::Notification,
+            Self::Bootstrap => WaitReason::Bootstrap,
         }
     }
 
@@ -114,6 +117,7 @@ impl ExchangeTarget {
             Self::Action(_) => ExchangePurpose::Action,
             Self::Observation(_) | Self::Notification(_) => ExchangePurpose::Observation,
             Self::Report(_) => ExchangePurpose::Report,
+            Self::Bootstrap => ExchangePurpose::Bootstrap,
         }
     }
 }
@@ -381,7 +385,8 @@ impl Exchange {
             ExchangeTarget::Action(action) => Some(action),
             ExchangeTarget::Observation(_)
             | ExchangeTarget::Report(_)
-            | ExchangeTarget::Notification(_) => None,
+            | ExchangeTarget::Notification(_)
+            | ExchangeTarget::Bootstrap => None,
         }
     }
 

@@ -266,7 +266,8 @@ impl<'s> Observations<'s> {
             Some(
                 ExchangeTarget::Action(_)
                 | ExchangeTarget::Report(_)
-                | ExchangeTarget::Notification(_),
+                | ExchangeTarget::Notification(_)
+                | ExchangeTarget::Bootstrap,
             )
             | None => None,
         };

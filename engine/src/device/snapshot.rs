@@ -4,6 +4,7 @@ use protocol::lwm2m::path::Path;
 
 use crate::action::timeline::WaitReason;
 use crate::action::{Action, Protocol};
+use crate::bootstrap::BootstrapRecord;
 use crate::device::record::{Connectivity, Observation, Registration};
 use crate::ids::ActionId;
 use crate::moment::Timestamp;
@@ -32,6 +33,8 @@ pub struct Snapshot {
     pub exchange: Option<CurrentExchange>,
     /// What is observed of it.
     pub observations: Vec<Observation>,
+    /// The bootstrap under way.
+    pub bootstrap: Option<BootstrapRecord>,
 }
 
 /// A request that is not final.

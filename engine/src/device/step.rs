@@ -3,6 +3,7 @@
 //!
 //! Where a step crosses parts, one part returns what happened and the step passes it to the next.
 
+mod bootstrapping;
 mod downlink;
 mod uplink;
 
@@ -12,6 +13,7 @@ use protocol::coap::message::{Message, MessageKind};
 use crate::action::timeline::{TimelineEvent, WaitReason};
 use crate::action::{Action, Mode, NewAction, Outcome, Protocol, Status};
 use crate::datagram::Datagram;
+use crate::device::bootstrap::RunningBootstrap;
 use crate::device::busy::{Busy, Idle};
 use crate::device::context::Context;
 use crate::device::exchange::{Exchange, ExchangeRequest, ExchangeTarget};
@@ -30,7 +32,7 @@ use crate::effect::Effects;
 use crate::moment::Moment;
 use crate::peer::Peer;
 use crate::policy::CustomerPolicy;
-use crate::route::{CoapResource, CoapRoute, DeviceOperation};
+use crate::route::{CoapRoute, DeviceOperation};
 use crate::step_event::UplinkKind;
 
 /// The parts of a device in a step. A part depends only on those before it.
@@ -39,6 +41,7 @@ pub(super) struct Step<'s> {
     pub(super) messages: Messages<'s>,
     ingest: Ingest<'s>,
     exchange: &'s mut Exchange,
+    bootstrap: &'s mut Option<Box<RunningBootstrap>>,
     observations: Observations<'s>,
     passive: PassiveReading<'s>,
     pub(super) queue: &'s mut ActionQueue,
@@ -63,6 +66,7 @@ impl<'s> Step<'s> {
             messages: Messages::new(&mut idle.recent, &mut busy.other_peer),
             ingest: Ingest::new(&mut idle.rate, &mut busy.incoming_body, &mut busy.retained),
             exchange: &mut busy.exchange,
+            bootstrap: &mut busy.bootstrap,
             observations: Observations::new(&mut idle.observed, &mut busy.requests),
             passive: PassiveReading::new(&mut idle.capabilities, &mut busy.round),
             queue: &mut busy.queue,
@@ -166,9 +170,11 @@ impl<'s> Step<'s> {
                 self.take_data(datagram);
                 UplinkKind::CoapData
             }
-            CoapRoute::NotAllowed(CoapResource::Bootstrap)
-            | CoapRoute::Bootstrap
-            | CoapRoute::Unknown => {
+            CoapRoute::Bootstrap => {
+                self.request_bootstrap(datagram);
+                UplinkKind::Bootstrap
+            }
+            CoapRoute::Unknown => {
                 let (code, text) = (Code::NOT_FOUND, diagnostic::NO_RESOURCE);
                 self.refuse(datagram, (code, text), "there is no such resource");
                 UplinkKind::Unsupported
@@ -275,13 +281,20 @@ impl<'s> Step<'s> {
         }
     }
 
-    /// Begins the next exchange, unless one is in flight. The order: the rest of a notification,
+    /// Begins the next exchange, unless one is in flight. During a bootstrap that is its next
+    /// request. The order of others: the rest of a notification,
     /// which the device is in the middle of, then the oldest request that is ready and can be sent,
     /// then observations to renew, then reads because the device registered or updated its
     /// registration. After the rest of a notification a request goes first.
     pub(super) fn begin_next(&mut self) {
         self.give_way();
         while self.exchange.is_idle() {
+            if self.bootstrap.is_some() {
+                if self.continue_bootstrap() {
+                    continue;
+                }
+                break;
+            }
             let is_reachable = self.cx.reachability().is_reachable(self.cx.now());
             let is_turn = is_reachable && self.observations.is_turn_of_notification();
             if is_turn && self.continue_notification() {

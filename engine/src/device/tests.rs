@@ -4,6 +4,7 @@ mod amending;
 mod answers;
 mod associated;
 mod attempts;
+mod bootstrapping;
 mod cancelling;
 mod compact;
 mod concluding;

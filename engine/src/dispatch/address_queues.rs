@@ -249,9 +249,10 @@ mod tests {
                 let all = std::iter::once(first).chain(more);
                 all.map(|bare| bare.bytes[0]).collect()
             }
-            Inbound::Message(_) | Inbound::Ambiguous(_) | Inbound::RefusedHandshake(_) => {
-                Vec::new()
-            }
+            Inbound::Message(_)
+            | Inbound::Ambiguous(_)
+            | Inbound::BootstrapOnly(_)
+            | Inbound::RefusedHandshake(_) => Vec::new(),
         }
     }
 

@@ -248,13 +248,18 @@ fn messages_without_a_device_are_answered_or_ignored() {
     let token = Token::new(&[1]).unwrap();
     let notification = Message::separate(MessageKind::NonConfirmable, Code::CONTENT, ID, token);
     let register = request(Code::POST, &["rd"]).with_uri_query(["ep=meter"]);
-    let cases: [(Handler, Message, &str); 18] = [
+    let cases: [(Handler, Message, &str); 19] = [
         (nobody, register.clone(), "ACK 4.03 to 7, UnknownEndpoint"),
         (nobody, non(register), "ignored, UnknownEndpoint"),
         (
             nobody,
+            request(Code::POST, &["bs"]).with_uri_query(["ep=meter"]),
+            "ACK 4.03 to 7, UnknownEndpoint",
+        ),
+        (
+            nobody,
             request(Code::POST, &["bs"]),
-            "ACK 4.04 to 7, UnknownPeer",
+            "ACK 4.00 to 7, UnknownEndpoint",
         ),
         (
             nobody,
@@ -454,7 +459,11 @@ fn outcome(classified: Classified) -> String {
             format!("to location {location}: {}", head(&datagram.message))
         }
         Classified::ToPeer(datagram) => format!("to peer: {}", head(&datagram.message)),
-        Classified::ToAddress(Inbound::Message(datagram) | Inbound::Ambiguous(datagram)) => {
+        Classified::ToAddress(
+            Inbound::Message(datagram)
+            | Inbound::Ambiguous(datagram)
+            | Inbound::BootstrapOnly(datagram),
+        ) => {
             format!("to address: {}", head(&datagram.message))
         }
         Classified::ToAddress(Inbound::Udp(bare) | Inbound::UdpBurst(bare, _)) => {

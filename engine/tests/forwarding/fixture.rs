@@ -472,7 +472,10 @@ impl ForwardingFixture {
                 | Change::PutSchedule(_)
                 | Change::PutScheduleContents { .. }
                 | Change::RemoveSchedule { .. }
-                | Change::PutSms { .. } => panic!("a destination does not change it"),
+                | Change::PutSms { .. }
+                | Change::PutBootstrapConfig { .. }
+                | Change::RemoveBootstrapConfig(_)
+                | Change::PutBootstrap { .. } => panic!("a destination does not change it"),
             }
         }
     }

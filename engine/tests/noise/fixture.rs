@@ -10,6 +10,7 @@ use engine::delivery::address::policy::AddressPolicy;
 use engine::device::Device;
 use engine::device::activity::InFlight;
 use engine::device::record::{DeviceRecord, RestoredDevice};
+use engine::directory::bootstrap::ServiceUris;
 use engine::dispatch::peer_table::{PeerBinding, PeerTable};
 use engine::dispatch::{self, Classified};
 use engine::effect::{Effect, Effects, Outbound};
@@ -20,7 +21,7 @@ use engine::moment::{Moment, Timestamp};
 use engine::peer::{Peer, Transport};
 use engine::policy::CustomerPolicy;
 use engine::profile::{Profile, SecurityRequirement};
-use engine::rules::{EndpointTrust, Rules};
+use engine::rules::{EndpointTrust, NoSecBootstrap, Rules};
 use engine::setting::SettingState;
 use engine::step_event::{StepEvent, StepEventKind};
 use engine::tags::Tags;
@@ -81,6 +82,8 @@ impl NoiseFixture {
                 ..Limits::default()
             },
             transmission: Transmission::STANDARD,
+            bootstrap: NoSecBootstrap::Refused,
+            uris: ServiceUris::default(),
             names: EndpointTrust::NameSuffices,
             own: Box::default(),
             addresses: AddressPolicy::PublicOnly,
@@ -220,6 +223,7 @@ impl NoiseFixture {
             | Classified::ToAddress(Inbound::Message(datagram)) => datagram,
             Classified::ToAddress(
                 Inbound::Ambiguous(_)
+                | Inbound::BootstrapOnly(_)
                 | Inbound::Udp(_)
                 | Inbound::UdpBurst(..)
                 | Inbound::RefusedHandshake(_),
@@ -287,6 +291,7 @@ impl NoiseFixture {
                     assert_eq!(to.transport, Transport::Udp);
                     sent = SendState::Something;
                 }
+                Effect::Send(Outbound::PrepareBootstrap(_)) => panic!("it is refused here"),
                 Effect::Send(Outbound::Rebind { from, to }) => {
                     self.ever_bound.extend(*to);
                     let key = self.device.key();
@@ -397,7 +402,7 @@ impl NoiseFixture {
 fn is_answer_to(effect: &Effect, peer: Peer) -> bool {
     match effect {
         Effect::Send(Outbound::Send { to, .. } | Outbound::SendUdp { to, .. }) => *to == peer,
-        Effect::Send(Outbound::Rebind { .. })
+        Effect::Send(Outbound::Rebind { .. } | Outbound::PrepareBootstrap(_))
         | Effect::Save(_)
         | Effect::Expect(_)
         | Effect::Count(_)

@@ -8,6 +8,7 @@ use engine::limits::{LIFETIME_S_MAX, OFFLINE_AFTER_S_MAX, VALUE_BYTES_MAX};
 use engine::profile::SecurityRequirement;
 
 use crate::api::action::described::pending;
+use crate::api::bootstrap::described::bootstrap;
 use crate::api::messages::described::{message, value};
 use crate::api::openapi::{Schema, names};
 use crate::api::public_key::described::PUBLIC_KEY;
@@ -79,6 +80,11 @@ pub(in crate::api) fn inspector() -> Schema {
             "recentSms",
             Schema::list(sms()),
             "The last 20 SMS, newest first.",
+        )
+        .may(
+            "bootstrap",
+            bootstrap(),
+            "The last bootstrap, step by step; absent if the device never asked for one.",
         )
         .named("InspectedDevice")
 }
@@ -209,6 +215,7 @@ fn exchange() -> Schema {
         WaitReason::PassiveReporting,
         WaitReason::Observation,
         WaitReason::Notification,
+        WaitReason::Bootstrap,
     ];
     let purposes = Schema::one_of_words(purposes.map(WaitReason::word).to_vec());
     Schema::object()
@@ -217,7 +224,7 @@ fn exchange() -> Schema {
             purposes.example("PASSIVE_REPORTING"),
             "`REQUEST`: an action request. `PASSIVE_REPORTING`: a read for passive reporting. \
              `OBSERVATION`: an observation is renewed. `NOTIFICATION`: the further blocks of a \
-             notification are requested.",
+             notification are requested. `BOOTSTRAP`: the device is being bootstrapped.",
         )
         .may("requestId", Schema::uuid(), "The action request.")
         .may("path", path(), "The observed path.")

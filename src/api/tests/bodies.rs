@@ -54,7 +54,7 @@ use engine::zone::{TimeOfDay, Zone};
 use engine::{Attributes, Code};
 
 use self::plain::data_event;
-use super::golden;
+use super::{bootstrap, golden};
 use crate::api::action::{ActionBody, ActionWithTimelineBody};
 use crate::api::device::{DeviceBody, InspectorBody, ListedDeviceBody};
 use crate::api::devices::DevicePageBody;
@@ -365,6 +365,7 @@ fn a_sleeping_device_with_a_scheduled_request() {
             begun_at: NOON.plus_s(60),
         }),
         observations: vec![observation()],
+        bootstrap: None,
     };
     let recent = [notified(), came()];
     let association = AssociationSnapshot {
@@ -378,7 +379,13 @@ fn a_sleeping_device_with_a_scheduled_request() {
         address_changes: 3,
     };
     let state = (&snapshot, Some(&association));
-    let body = InspectorBody::of(&meter(), state, &[temperature()], &recent, &[]);
+    let body = InspectorBody::of(
+        &meter(),
+        state,
+        &[temperature()],
+        &recent,
+        (&[], Some(&bootstrap::refused())),
+    );
     golden::check("device_inspector_asleep", &body);
 }
 
@@ -405,8 +412,9 @@ fn a_device_without_contact() {
         pending: vec![],
         exchange: None,
         observations: vec![],
+        bootstrap: None,
     };
-    let body = InspectorBody::of(&meter(), (&snapshot, None), &[], &[], &[]);
+    let body = InspectorBody::of(&meter(), (&snapshot, None), &[], &[], (&[], None));
     golden::check("device_inspector_unheard", &body);
 }
 

@@ -99,6 +99,9 @@ const GOLDEN: &[(&str, &str, &str, u16)] = &[
     ("device_inspector_asleep", DEVICE, "get", 200),
     ("device_inspector_plain", DEVICE, "get", 200),
     ("device_inspector_unheard", DEVICE, "get", 200),
+    ("bootstrap_configuration", BOOTSTRAP, "get", 200),
+    ("bootstrap_configuration", BOOTSTRAP, "put", 200),
+    ("bootstrap_configuration", BOOTSTRAP_OF_DEVICE, "put", 200),
     ("failure", DEVICES, "post", 400),
     ("object_definition", OBJECTS, "put", 200),
     ("object_definition", OBJECTS, "put", 201),
@@ -130,6 +133,8 @@ const GOLDEN_PARTS: &[(&str, &str)] = &[
 
 const DEVICES: &str = "/management-api/v1/devices";
 const DEVICE: &str = "/management-api/v1/devices/{device}";
+const BOOTSTRAP: &str = "/management-api/v1/bootstrap";
+const BOOTSTRAP_OF_DEVICE: &str = "/management-api/v1/devices/{device}/bootstrap";
 const LOG_STATISTICS: &str = "/management-api/v1/administrationLogs/stats";
 const MESSAGES: &str = "/management-api/v1/devices/{device}/messages";
 const SERIES: &str = "/management-api/v1/devices/{device}/series";

@@ -78,6 +78,7 @@ fn a_scope_has_the_subject_of_its_path() {
         path if path.contains("/jobs") => "actions",
         path if path.contains("/schedules") => "actions",
         path if path.contains("/devices") || path.contains("/dtls") => "devices",
+        path if path.ends_with("/bootstrap") => "devices",
         path if path.contains("/events/") => "devices",
         path if path.contains("/settings/") => "settings",
         path if path.ends_with("/presence") => "settings",

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use engine::action::Action;
 use engine::admin_log::daily::{Statistics, StatisticsQuery};
 use engine::admin_log::entry::Entry;
+use engine::bootstrap::{BootstrapConfig, BootstrapRecord, BootstrapScope};
 use engine::certificate_authorities::CertificateAuthorities;
 use engine::change::UniqueName;
 use engine::customer::{AccessToken, ApiClient, ClientOwner, Customer, SecretDigest};
@@ -46,8 +47,8 @@ use engine::sms::{PartsKey, Sms};
 
 use super::SledStore;
 use super::ask::{
-    actions, customers, devices, entries, events, fleet, jobs, outbox, restoring, schedules,
-    settings, sms, statistics,
+    actions, bootstrap, customers, devices, entries, events, fleet, jobs, outbox, restoring,
+    schedules, settings, sms, statistics,
 };
 use super::ledger::newest_of;
 use crate::{
@@ -85,6 +86,10 @@ impl DeviceReads for SledStore {
     fn wake_up_facts(&self, device: DeviceKey, rules: SmsRules) -> ReadAnswer<Option<WakeUpFacts>> {
         self.readers
             .ask(move |db| sms::wake_up_facts(db, device, rules))
+    }
+
+    fn bootstrap_config(&self, scope: BootstrapScope) -> ReadAnswer<Option<BootstrapConfig>> {
+        self.readers.show(move |db| bootstrap::config(db, &scope))
     }
 
     fn restored(&self, device: DeviceKey) -> ReadAnswer<Option<RestoredDevice>> {
@@ -242,6 +247,10 @@ impl DirectoryReads for SledStore {
 
     fn values_of(&self, device: DeviceKey) -> ReadAnswer<Vec<KnownValue>> {
         self.readers.show(move |db| events::values_of(db, device))
+    }
+
+    fn bootstrap_of(&self, device: DeviceKey) -> ReadAnswer<Option<BootstrapRecord>> {
+        self.readers.show(move |db| bootstrap::last_of(db, device))
     }
 
     fn definition(&self, id: DefinitionId) -> ReadAnswer<Option<Definition>> {

@@ -1,6 +1,7 @@
 //! What becomes of one batch of a group: fenced, in conflict, or applied to the group's rows.
 
 use engine::action::{Protocol, Status};
+use engine::bootstrap::BootstrapScope;
 use engine::change::Counter;
 use engine::customer::ClientOwner;
 use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId};
@@ -241,6 +242,8 @@ fn remove_device(device: DeviceKey, ledger: &Ledger, rows: &mut Overlay<'_>) -> 
     device_log::leave_device(&profile, rows)?;
     rows.erase(key::device::device(device))?;
     rows.erase(key::device::record(device))?;
+    rows.erase(key::bootstrap::config(&BootstrapScope::Device(device)))?;
+    rows.erase(key::bootstrap::bootstrap(device))?;
     remove_values(device, rows)?;
     end_history(device, ledger, rows);
     sms::end(profile.number, rows)?;
@@ -322,6 +325,9 @@ fn remove_customer(
     for setting in rows.keys(&key::settings_of(customer), usize::MAX)? {
         rows.remove(setting);
     }
+    rows.erase(key::bootstrap::config(&BootstrapScope::Customer(
+        customer.clone(),
+    )))?;
     definitions::remove_all(customer, rows)?;
     for of_customer in rows.keys(&key::outbox::destinations_of(customer), usize::MAX)? {
         let id = key::last_id(&of_customer).ok_or(Unreadable::Damaged("a destination"))?;

@@ -1,6 +1,7 @@
 //! How are the queries of the store answered?
 
 pub(super) mod actions;
+pub(super) mod bootstrap;
 pub(super) mod customers;
 pub(super) mod devices;
 pub(super) mod entries;

@@ -6,6 +6,7 @@
 //! section 5.7): their first six bytes are the milliseconds.
 
 pub(crate) mod action;
+pub(crate) mod bootstrap;
 pub(crate) mod counted;
 pub(crate) mod definition;
 pub(crate) mod device;
@@ -120,12 +121,15 @@ pub(crate) enum Table {
     SmsOfParts = 85,
     SmsCounted = 86,
     RemovedSms = 87,
+    BootstrapConfigOfCustomer = 90,
+    BootstrapConfigOfDevice = 91,
+    Bootstrap = 92,
     ServerKey = 104,
 }
 
 impl Table {
     /// Every table.
-    const ALL: [Self; 75] = [
+    const ALL: [Self; 78] = [
         Self::Format,
         Self::Epoch,
         Self::Counter,
@@ -200,6 +204,9 @@ impl Table {
         Self::SmsOfParts,
         Self::SmsCounted,
         Self::RemovedSms,
+        Self::BootstrapConfigOfCustomer,
+        Self::BootstrapConfigOfDevice,
+        Self::Bootstrap,
         Self::ServerKey,
     ];
 

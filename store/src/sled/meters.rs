@@ -192,7 +192,10 @@ impl BatchContents {
                 | Change::PutSchedule(_)
                 | Change::PutScheduleContents { .. }
                 | Change::RemoveSchedule { .. }
-                | Change::PutSms { .. } => {}
+                | Change::PutSms { .. }
+                | Change::PutBootstrapConfig { .. }
+                | Change::RemoveBootstrapConfig(_)
+                | Change::PutBootstrap { .. } => {}
             }
         }
         contents

@@ -320,6 +320,15 @@ impl Steps {
                 self.erase(key::schedule::contents(*schedule));
             }
             Change::PutSms { was, sms } => self.put_sms(*was, sms),
+            Change::PutBootstrapConfig { scope, config } => self.replace(
+                key::bootstrap::config(scope),
+                &record::bootstrap::write_config(config),
+            ),
+            Change::RemoveBootstrapConfig(scope) => self.erase(key::bootstrap::config(scope)),
+            Change::PutBootstrap { device, bootstrap } => self.replace(
+                key::bootstrap::bootstrap(*device),
+                &record::bootstrap::write_bootstrap(bootstrap),
+            ),
         }
     }
 

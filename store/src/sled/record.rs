@@ -7,6 +7,7 @@
 
 pub(crate) mod action;
 pub(crate) mod block;
+pub(crate) mod bootstrap;
 pub(crate) mod code;
 pub(crate) mod counts;
 pub(crate) mod customer;

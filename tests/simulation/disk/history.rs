@@ -60,7 +60,8 @@ impl ToldPresence {
             | Lifecycle::Offline
             | Lifecycle::Back
             | Lifecycle::Awake
-            | Lifecycle::Asleep => false,
+            | Lifecycle::Asleep
+            | Lifecycle::Bootstrapped => false,
         };
         self.told.iter().rfind(of_registration).copied()
     }
@@ -76,12 +77,13 @@ impl ToldPresence {
             Lifecycle::Back => self.is_offline,
             Lifecycle::Awake => !self.is_offline && self.is_awake != Some(true),
             Lifecycle::Asleep => self.is_awake == Some(true),
+            Lifecycle::Bootstrapped => true,
         };
         if !fits {
             self.misplaced = self.misplaced.or(Some(kind));
         }
         match kind {
-            Lifecycle::FirstContact | Lifecycle::Updated => {}
+            Lifecycle::FirstContact | Lifecycle::Updated | Lifecycle::Bootstrapped => {}
             Lifecycle::Registered => self.is_registered = true,
             Lifecycle::Deregistered | Lifecycle::Expired => {
                 (self.is_registered, self.is_awake) = (false, None);

@@ -201,6 +201,7 @@ impl Actor {
                     outcome,
                 });
             }
+            CellEffect::PrepareBootstrap(_) => panic!("no device here asks for its bootstrap"),
             CellEffect::NoteUnfinished(bytes) => {
                 machine.note_unfinished(turn.now, key, bytes);
             }
@@ -239,7 +240,7 @@ fn took(arrival: &Inbound, meaning: UplinkKind) -> StepInput {
             ..took
         },
         // No device of the simulation speaks DTLS.
-        Inbound::RefusedHandshake(_) => took,
+        Inbound::RefusedHandshake(_) | Inbound::BootstrapOnly(_) => took,
         Inbound::Ambiguous(_) => StepInput {
             is_ambiguous: true,
             ..took

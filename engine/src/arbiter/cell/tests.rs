@@ -13,6 +13,7 @@ use crate::action::{Content, ContentEncoding, Lwm2mRequest, Mode, NewAction};
 use crate::action::{Request, UdpRequest};
 use crate::arbiter::input::{DeviceCommand, DeviceInput, DeviceReply, PendingCommand};
 use crate::arbiter::tests::vocabulary::{peer, profile};
+use crate::bootstrap::{BootstrapFault, BootstrapPlan};
 use crate::datagram::{Datagram, Inbound};
 use crate::device::Device;
 use crate::device::record::{DeviceRecord, RestoredDevice};
@@ -24,7 +25,7 @@ use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
 use crate::policy::CustomerPolicy;
 use crate::profile::Profile;
-use crate::rules::{EndpointTrust, Rules, TransmissionRules};
+use crate::rules::{EndpointTrust, NoSecBootstrap, Rules, TransmissionRules};
 use crate::supervision::{Supervisor, Unserved};
 
 #[test]
@@ -48,6 +49,41 @@ fn a_step_that_was_not_saved_sends_nothing_and_the_cell_fails() {
     fixture.receives(&register());
     let failed = ["end Failed(Unsaved)"];
     assert_eq!(fixture.saves(Err(CommitFailure::Failed)), failed);
+}
+
+#[test]
+fn a_device_waits_until_its_bootstrap_is_prepared_and_what_begins_it_is_saved_first() {
+    let mut fixture = Fixture::new();
+    let rules = Rules {
+        bootstrap: NoSecBootstrap::Accepted,
+        ..Rules::clone(&fixture.policy.rules)
+    };
+    fixture.policy = Arc::new(CustomerPolicy::of_rules(Arc::new(rules)));
+    let id = (MessageId(1), Token::new(&[1]).unwrap());
+    let request = Message::request(MessageKind::Confirmable, Code::POST, id.0, id.1)
+        .with_uri_path(["bs"])
+        .with_uri_query(["ep=meter"]);
+    let asked = fixture.receives(&request);
+    let expected = [
+        "count Bootstrap",
+        "prepare bootstrap of 10.0.0.1:5683",
+        "report",
+    ];
+    assert_eq!(asked[..3], expected, "{asked:?}");
+    assert!(fixture.cell.is_waiting());
+    let plan = BootstrapPlan {
+        accounts: vec![Vec::new()],
+        instances: Vec::new(),
+    };
+    assert_eq!(fixture.prepares(Ok(plan)), ["commit"]);
+    let begun = fixture.saves(Ok(()));
+    let sent = begun.iter().filter(|line| line.starts_with("send"));
+    let sent: Vec<_> = sent.collect();
+    assert_eq!(
+        sent,
+        ["send 2.04 to 10.0.0.1:5683", "send 0.04 to 10.0.0.1:5683"]
+    );
+    assert!(!fixture.cell.is_waiting());
 }
 
 #[test]
@@ -319,6 +355,10 @@ impl Fixture {
         self.step(|cell, context, out| cell.handle_send_outcome(context, (action, outcome), out))
     }
 
+    fn prepares(&mut self, prepared: Result<BootstrapPlan, BootstrapFault>) -> Vec<String> {
+        self.step(|cell, context, out| cell.handle_bootstrap(context, prepared, out))
+    }
+
     fn saves(&mut self, receipt: Result<(), CommitFailure>) -> Vec<String> {
         self.step(|cell, _, out| cell.handle_receipt(receipt, out))
     }
@@ -359,6 +399,7 @@ fn line(effect: CellEffect<()>) -> String {
         CellEffect::ReportImpostor(number, peer) => format!("report {number} from {peer}"),
         CellEffect::Commit(..) => "commit".to_owned(),
         CellEffect::ReadProfile => "read the profile".to_owned(),
+        CellEffect::PrepareBootstrap(order) => format!("prepare bootstrap of {}", order.peer),
         CellEffect::Rebind(from, to) => format!("rebind {} to {}", place(from), place(to)),
         CellEffect::Send(to, datagram) => {
             let message = Message::decode(&datagram).unwrap();

@@ -310,6 +310,9 @@ fn head(input: &DeviceInput<&'static str>) -> String {
         DeviceInput::Datagram(arrival) => match &**arrival {
             Inbound::Message(datagram) => format!("datagram {}", datagram.number),
             Inbound::Ambiguous(datagram) => format!("ambiguous datagram {}", datagram.number),
+            Inbound::BootstrapOnly(datagram) => {
+                format!("datagram {} with the key of bootstrap", datagram.number)
+            }
             Inbound::Udp(_) | Inbound::UdpBurst(..) => "bare bytes".to_owned(),
             Inbound::RefusedHandshake(refused) => format!("refused handshake: {}", refused.why),
         },

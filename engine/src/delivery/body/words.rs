@@ -72,6 +72,7 @@ pub const fn lifecycle(what: Lifecycle) -> &'static str {
         Lifecycle::Back => "BACK",
         Lifecycle::Awake => "AWAKE",
         Lifecycle::Asleep => "ASLEEP",
+        Lifecycle::Bootstrapped => "BOOTSTRAPPED",
     }
 }
 
@@ -87,5 +88,6 @@ pub const fn lifecycle_sentence(what: Lifecycle) -> &'static str {
         Lifecycle::Back => "The device is back: it was heard after it had been offline.",
         Lifecycle::Awake => "The device is awake.",
         Lifecycle::Asleep => "The device is asleep.",
+        Lifecycle::Bootstrapped => "The device was bootstrapped.",
     }
 }

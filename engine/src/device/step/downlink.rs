@@ -188,7 +188,8 @@ impl Step<'_> {
             Some(
                 ExchangeTarget::Action(_)
                 | ExchangeTarget::Observation(_)
-                | ExchangeTarget::Report(_),
+                | ExchangeTarget::Report(_)
+                | ExchangeTarget::Bootstrap,
             )
             | None => false,
         }
@@ -220,6 +221,9 @@ impl Step<'_> {
     /// Ends the attempt in flight with the device's answer.
     fn answered(&mut self, answer: &Message) {
         let code = answer.code;
+        if let Some(ExchangeTarget::Bootstrap) = self.exchange.target() {
+            return self.take_bootstrap_answer(answer);
+        }
         if code.is_success() {
             return match self.is_before_observing() {
                 true => self.begin_observing(code),
@@ -261,7 +265,12 @@ impl Step<'_> {
                     let action = self.queue.find(id);
                     action.is_some_and(|action| queue::observation_of(action).is_some())
                 }
-                Some(ExchangeTarget::Report(_) | ExchangeTarget::Notification(_)) | None => false,
+                Some(
+                    ExchangeTarget::Report(_)
+                    | ExchangeTarget::Notification(_)
+                    | ExchangeTarget::Bootstrap,
+                )
+                | None => false,
             }
     }
 
@@ -342,8 +351,8 @@ impl Step<'_> {
                 let message = self.passive.message_of(&mut self.cx, observations, read);
                 message.map(Ok)
             }
-            // Its further blocks are in the format of the first.
-            ExchangeTarget::Notification(_) => None,
+            // Its further blocks are in the format of the first. A bootstrap has formats of its own.
+            ExchangeTarget::Notification(_) | ExchangeTarget::Bootstrap => None,
         }
     }
 
@@ -393,6 +402,7 @@ impl Step<'_> {
             }
             ExchangeTarget::Report(part) => self.passive.answered(cx, ingest, (part, answer)),
             ExchangeTarget::Notification(token) => self.take_assembled(token, answer),
+            ExchangeTarget::Bootstrap => self.take_bootstrap_answer(answer),
         }
     }
 
@@ -440,6 +450,7 @@ impl Step<'_> {
             ExchangeTarget::Observation(key) => self.observations.lose(cx, key, &why),
             ExchangeTarget::Report(part) => self.passive.refused(cx, part, (code, &why)),
             ExchangeTarget::Notification(_) => self.observations.missed(cx, ingest, &why),
+            ExchangeTarget::Bootstrap => self.miss_bootstrap_answer(&outcome),
         }
     }
 
@@ -461,7 +472,9 @@ impl Step<'_> {
             ExchangeTarget::Notification(_) => {
                 self.observations.abandon(&mut self.cx);
             }
-            ExchangeTarget::Action(_) | ExchangeTarget::Observation(_) => {
+            ExchangeTarget::Action(_)
+            | ExchangeTarget::Observation(_)
+            | ExchangeTarget::Bootstrap => {
                 self.end_attempt(&ended, Outcome::failure(why));
             }
         }
@@ -501,6 +514,7 @@ impl Step<'_> {
             ExchangeTarget::Observation(_) => {}
             ExchangeTarget::Notification(_) => self.observations.missed(cx, ingest, &why),
             ExchangeTarget::Report(part) => self.passive.missed(cx, part, &why),
+            ExchangeTarget::Bootstrap => self.miss_bootstrap_answer(&outcome),
         }
     }
 

@@ -411,7 +411,7 @@ impl Step<'_> {
     }
 
     /// Keeps the device from being idle.
-    fn linger(&mut self, for_ms: i64) {
+    pub(super) fn linger(&mut self, for_ms: i64) {
         self.ingest.linger(self.cx.now().plus_ms(for_ms));
         self.messages.keep_other_peers();
     }

@@ -17,14 +17,15 @@ fn a_ping_is_answered_with_a_reset() {
 #[test]
 fn a_request_for_an_unknown_resource_is_answered_with_an_error() {
     let (resource, method) = ("no such resource", "no such method");
-    let cases: [(Code, &[&str], &str, &str); 8] = [
+    let cases: [(Code, &[&str], &str, &str); 9] = [
         (Code::GET, &["rd"], "4.05", method),
         (Code::PUT, &["rd", "5a3f"], "4.05", method),
         (Code::POST, &["rd", "5a3f"], "4.04", "register again"),
         (Code::POST, &["rd", "a", "b"], "4.04", resource),
         (Code::GET, &["elsewhere"], "4.04", resource),
         (Code::POST, &["elsewhere"], "4.04", resource),
-        (Code::POST, &["bs"], "4.04", resource),
+        (Code::GET, &["bs"], "4.05", method),
+        (Code::GET, &["bspack"], "4.04", resource),
         (Code::GET, &[], "4.05", method),
     ];
     for (code, path, answer, text) in cases {

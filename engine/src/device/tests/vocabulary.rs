@@ -3,6 +3,7 @@
 
 mod amending;
 mod blocks;
+mod bootstrapping;
 mod defining;
 mod observing;
 mod occurring;
@@ -32,6 +33,7 @@ use crate::device::queue::{Accepted, CancelRefusal};
 use crate::device::record::{DeviceRecord, RestoredDevice};
 use crate::device::refusal::SubmitRefusal;
 use crate::device::snapshot::Snapshot;
+use crate::directory::bootstrap::ServiceUris;
 use crate::directory::sms::waking::{WakeUpFacts, WakingAction};
 use crate::effect::{Effect, Effects, Outbound};
 use crate::ids::{ActionId, CustomerId, DeviceId, Endpoint, EventId, Iccid, SmsId};
@@ -40,11 +42,12 @@ use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
 use crate::policy::{CustomerPolicy, Wanted};
 use crate::profile::{Profile, SecurityRequirement};
-use crate::rules::{EndpointTrust, Rules};
+use crate::rules::{EndpointTrust, NoSecBootstrap, Rules};
 use crate::step_event::StepEvent;
 use crate::tags::Tags;
 
 pub(super) use blocks::{block, small_blocks};
+pub(super) use bootstrapping::plan;
 pub(super) use defining::definition;
 pub(super) use observing::{
     BATTERY, end_observing, end_observing_several, observation_lost, observe, observe_several,
@@ -132,6 +135,8 @@ impl DeviceFixture {
                 ..Transmission::STANDARD
             },
             names,
+            bootstrap: NoSecBootstrap::default(),
+            uris: ServiceUris::default(),
             own: [OWN.parse().unwrap()].into(),
             addresses: AddressPolicy::PublicOnly,
         })));
@@ -447,7 +452,7 @@ impl DeviceFixture {
             | Effect::Expect(_)
             | Effect::Count(_)
             | Effect::Log(_)
-            | Effect::Send(Outbound::Rebind { .. }) => {}
+            | Effect::Send(Outbound::Rebind { .. } | Outbound::PrepareBootstrap(_)) => {}
         }
     }
 

@@ -78,9 +78,10 @@ fn a_device_that_speaks_plain_coap() {
         }],
         exchange: None,
         observations: vec![],
+        bootstrap: None,
     };
     let recent = [data_event(Protocol::Coap, Some("meters/temperature"))];
-    let body = InspectorBody::of(&meter(), (&snapshot, None), &[], &recent, &[]);
+    let body = InspectorBody::of(&meter(), (&snapshot, None), &[], &recent, (&[], None));
     golden::check("device_inspector_plain", &body);
 }
 

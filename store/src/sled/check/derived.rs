@@ -164,6 +164,10 @@ impl<'t> Derivation<'t> {
             Table::HeadCheckpoint => return none(record::heads::read_checkpoint(value)),
             Table::LastGroup => return none(record::group::read_group(value)),
             Table::ServerKey => return none(record::server_key::read_server_key(value)),
+            Table::BootstrapConfigOfCustomer | Table::BootstrapConfigOfDevice => {
+                return none(record::bootstrap::read_config(value));
+            }
+            Table::Bootstrap => return none(record::bootstrap::read_bootstrap(value)),
             Table::JobRequest => return none(record::job::read_job_request(value)),
             Table::JobPart => return none(record::job::read_job_part(value)),
             Table::ScheduleContents => {

@@ -5,6 +5,7 @@ use engine::action::{
     ContentEncoding, Method, Mode, Operation, PayloadType, Protocol, Status, WakeUp,
 };
 use engine::admin_log::entry::{Category, Subject};
+use engine::bootstrap::{BootstrapOperation, BootstrapSecurity, BootstrapState};
 use engine::delivery::destination::{BrokerCommands, DestinationState, JsonPayload, Replay};
 use engine::device::record::{Connectivity, Logged, ObservationState, Wakefulness};
 use engine::event::{EventType, Lifecycle, PayloadKept};
@@ -78,6 +79,20 @@ codes!(of_lifecycle, lifecycle, Lifecycle {
     Back = 7,
     Awake = 8,
     Asleep = 9,
+    Bootstrapped = 10,
+});
+codes!(of_bootstrap_state, bootstrap_state, BootstrapState {
+    Running = 1,
+    Succeeded = 2,
+    Failed = 3,
+    Interrupted = 4,
+});
+codes!(of_bootstrap_security, bootstrap_security, BootstrapSecurity { NoSec = 1, Dtls = 2 });
+codes!(of_bootstrap_operation, bootstrap_operation, BootstrapOperation {
+    Delete = 1,
+    Discover = 2,
+    Write = 3,
+    Finish = 4,
 });
 codes!(of_event_type, event_type, EventType {
     TelemetryData = 1,
@@ -97,6 +112,7 @@ codes!(of_wait_reason, wait_reason, WaitReason {
     Unregistered = 6,
     Uplink = 7,
     NotBefore = 8,
+    Bootstrap = 9,
 });
 codes!(of_observation_state, observation_state, ObservationState { Held = 1, Owed = 2 });
 codes!(of_protocol, protocol, Protocol { Udp = 1, Coap = 2, Lwm2m = 3 });

@@ -64,6 +64,9 @@ impl Names {
                 let message = Message::decode(datagram).expect("we send well-formed messages");
                 format!("send {to}: {}", self.message(&message))
             }
+            Effect::Send(Outbound::PrepareBootstrap(order)) => {
+                format!("prepare bootstrap of {}", order.peer)
+            }
             Effect::Send(Outbound::SendUdp { to, bytes, .. }) => {
                 format!("send bare {to}: {:?}", String::from_utf8_lossy(bytes))
             }
@@ -92,6 +95,9 @@ impl Names {
             },
             Change::AppendEvent(event) => self.event(event),
             Change::RemoveDevice(_) => "remove device".to_owned(),
+            Change::PutBootstrap { bootstrap, .. } => {
+                format!("bootstrap {:?}", bootstrap.state)
+            }
             Change::PutCustomer(_)
             | Change::RemoveCustomer(_)
             | Change::RemoveActions(_)
@@ -112,6 +118,8 @@ impl Names {
             | Change::PutSchedule(_)
             | Change::PutScheduleContents { .. }
             | Change::RemoveSchedule { .. }
+            | Change::PutBootstrapConfig { .. }
+            | Change::RemoveBootstrapConfig(_)
             | Change::PutSms { was: Some(_), .. }
             | Change::AppendEntry(_) => panic!("not a device's to change: {change:?}"),
         }

@@ -1,0 +1,465 @@
+//! Are devices bootstrapped: with which accounts, which keys, and what is shown of it?
+
+use std::collections::BTreeMap;
+
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::{Message, MessageId};
+use protocol::lwm2m::model;
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::payload;
+use protocol::lwm2m::value::Value as Lwm2mValue;
+use protocol::lwm2m::version::Version;
+use serde_json::{Value, json};
+
+use crate::test_service::{ID, PATIENT, error_codes, silent_device, start};
+use crate::vocabulary::caller::{API, Caller, text};
+use crate::vocabulary::endpoint::Endpoint;
+use crate::vocabulary::lwm2m::{execute, outcome};
+use crate::vocabulary::plain::answer;
+use crate::vocabulary::poll::until;
+use crate::vocabulary::secured::SecuredDevice;
+use crate::vocabulary::service::Service;
+use crate::vocabulary::wire::{DeviceSocket, register, request};
+
+const KEY: &str = "a key of 16 byte";
+const HERE: &str = "127.0.0.21";
+const NOSEC: (&str, &str) = ("SIGNALBOX_BOOTSTRAP_NOSEC", "true");
+
+#[test]
+fn a_device_is_bootstrapped_over_plain_coap_where_that_is_allowed() {
+    let private = ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true");
+    let (service, caller) = start(&[PATIENT, NOSEC, private]);
+    caller.create_device(ID, HERE);
+    let destination = Endpoint::new();
+    let wanted = json!({ "name": "all", "url": destination.url("/in") });
+    let clouds = format!("{API}/integrate/clouds/webhooks");
+    caller.post(&clouds, &wanted).expect(201);
+    let mut socket = DeviceSocket::from(HERE, &service);
+    let mut client = BootstrapClient::new(0);
+    client.bootstrap(&mut socket, &[&format!("ep={ID}"), "pct=112"], 1);
+    assert_eq!(client.value("/0/1/0"), format!("coap://{}", service.coap));
+    assert_eq!(client.value("/0/1/2"), "3");
+    assert_eq!(client.value("/0/1/10"), "1111");
+    assert_eq!(client.value("/1/0/0"), "1111");
+    assert_eq!(client.value("/1/0/1"), "86400");
+    assert_eq!(client.value("/1/0/7"), "U");
+    assert_eq!(
+        client.requests,
+        [
+            "DELETE /",
+            "GET /0",
+            "PUT /0/1 112",
+            "PUT /1/0 112",
+            "POST /bs"
+        ]
+    );
+    let shown = once_ended(&caller, ID);
+    assert_eq!(
+        (&shown["state"], &shown["security"]),
+        (&json!("SUCCEEDED"), &json!("NOSEC"))
+    );
+    let steps = shown["steps"].as_array().unwrap().iter();
+    let steps: Vec<_> = steps
+        .map(|step| format!("{} {}", text(&step["operation"]), text(&step["code"])))
+        .collect();
+    assert_eq!(
+        steps,
+        [
+            "DELETE 202",
+            "DISCOVER 205",
+            "WRITE 204",
+            "WRITE 204",
+            "FINISH 204"
+        ]
+    );
+    destination.once_so("an event", |posted| {
+        posted
+            .iter()
+            .any(|it| it.json()["lifecycle"]["type"] == "BOOTSTRAPPED")
+    });
+    socket.register(ID, 9);
+}
+
+#[test]
+fn a_bootstrap_is_refused_to_strangers_and_without_dtls() {
+    let (service, caller) = start(&[PATIENT]);
+    caller.create_device(ID, HERE);
+    let socket = DeviceSocket::from(HERE, &service);
+    let refused = socket.ask(&bootstrap_request(&[&format!("ep={ID}")], 1));
+    assert_eq!(refused.code, Code::FORBIDDEN);
+    assert_eq!(refused.payload, b"bootstrap needs DTLS");
+    until("a log entry", || {
+        caller
+            .log_messages()
+            .contains(&"LwM2M[BootstrapRejected]".to_owned())
+            .then_some(())
+    });
+    let stranger = DeviceSocket::from("127.0.0.99", &service);
+    let refused = stranger.ask(&bootstrap_request(&["ep=nobody"], 1));
+    assert_eq!(refused.code, Code::FORBIDDEN);
+    let operator = Caller::operator(&service);
+    let listed = operator
+        .request("GET", "/operator-api/v1/strangers")
+        .expect(200);
+    assert_eq!(listed["items"][0]["endpoint"], "nobody", "{listed}");
+}
+
+#[test]
+fn a_device_gets_a_fresh_key_at_each_bootstrap_and_keeps_the_one_before_until_it_is_used() {
+    let (mut service, mut caller) = start(&[PATIENT]);
+    caller.create_secured_device(ID, KEY);
+    let first = bootstrap_over_dtls(&service, &caller);
+    assert_ne!(first, KEY.as_bytes());
+    assert_eq!(first.len(), 16);
+    // The device did not use the new key yet, so the one before it is valid for everything.
+    let mut device = SecuredDevice::connected(HERE, &service, ID, KEY);
+    device.register(&register(ID, 1));
+
+    service.kill();
+    service.start_again();
+    caller.follow(&service);
+    let mut device = SecuredDevice::at(HERE, &service);
+    device.connect(ID, &first).unwrap();
+    device.register(&register(ID, 1));
+    until("the end of the key before", || {
+        (caller.inspect(ID)["psk"]["previousValid"] == false).then_some(())
+    });
+    // Its bootstrap account has the key that its customer set, which is for nothing else now.
+    let mut device = SecuredDevice::connected(HERE, &service, ID, KEY);
+    let refused = device.ask(&register(ID, 1));
+    assert_eq!(refused.code, Code::FORBIDDEN, "{refused:?}");
+    let second = bootstrap_over_dtls(&service, &caller);
+    assert_ne!(second, first);
+    let mut device = SecuredDevice::at(HERE, &service);
+    device.connect(ID, &first).unwrap();
+    device.register(&register(ID, 2));
+    device.connect(ID, &second).unwrap();
+    device.register(&register(ID, 3));
+    until("the end of the first key", || {
+        device.connect(ID, &first).is_err().then_some(())
+    });
+}
+
+#[test]
+fn a_bootstrap_that_a_crash_interrupts_loses_no_key_and_is_repeated() {
+    let (mut service, mut caller) = start(&[PATIENT]);
+    caller.create_secured_device(ID, KEY);
+    let mut device = SecuredDevice::connected(HERE, &service, ID, KEY);
+    let mut client = BootstrapClient::new(0);
+    device.send(&bootstrap_request(&[&format!("ep={ID}")], 1));
+    // Up to the account, which has a key.
+    while client.answer_next(&mut device) != "PUT /0/1 11542" {}
+    let written = client.key();
+    service.kill();
+    service.start_again();
+    caller.follow(&service);
+    assert_eq!(caller.inspect(ID)["bootstrap"]["state"], "INTERRUPTED");
+    let mut device = SecuredDevice::at(HERE, &service);
+    device
+        .connect(ID, &written)
+        .expect("the key was saved before it was written");
+    device
+        .connect(ID, KEY)
+        .expect("the bootstrap account has it");
+    let next = bootstrap_over_dtls(&service, &caller);
+    assert_ne!(next, written);
+    device.connect(ID, &next).unwrap();
+    device.register(&register(ID, 4));
+}
+
+#[test]
+fn a_refused_finish_fails_the_bootstrap_with_its_step() {
+    let (service, caller) = start(&[PATIENT]);
+    caller.create_secured_device(ID, KEY);
+    let mut device = SecuredDevice::connected(HERE, &service, ID, KEY);
+    let mut client = BootstrapClient::new(1);
+    client.finish = Code::NOT_ACCEPTABLE;
+    client.bootstrap(&mut device, &[], 1);
+    assert!(
+        client.requests.contains(&"PUT /0/2 11542".to_owned()),
+        "{:?}",
+        client.requests
+    );
+    let shown = once_ended(&caller, ID);
+    assert_eq!(shown["state"], "FAILED");
+    assert_eq!(shown["error"], "the device answered Finish with 4.06");
+    let entries = caller.log_entries();
+    let entry = entries
+        .iter()
+        .find(|it| it["message"] == "LwM2M[BootstrapRejected]");
+    let said = text(&entry.expect("it is logged")["description"]);
+    assert!(said.contains("Finish with 4.06"), "{said}");
+}
+
+#[test]
+fn a_device_comes_to_its_bootstrap_when_a_caller_triggers_it() {
+    let (service, caller) = start(&[PATIENT, NOSEC]);
+    caller.create_device(ID, HERE);
+    let mut socket = DeviceSocket::from(HERE, &service);
+    socket.register(ID, 1);
+    let action = caller.create_action(ID, &execute("/1/0/9"));
+    let asked = socket.receive_request();
+    socket.send(&answer(&asked, Code::CHANGED).encode());
+    assert_eq!(outcome(&caller.final_action(&action)), ("SUCCEEDED", "204"));
+    let mut client = BootstrapClient::new(0);
+    client.bootstrap(&mut socket, &[&format!("ep={ID}")], 2);
+    assert_eq!(once_ended(&caller, ID)["state"], "SUCCEEDED");
+}
+
+#[test]
+fn a_device_is_given_what_is_configured_for_it_or_for_its_customer() {
+    let settings = [
+        PATIENT,
+        NOSEC,
+        ("SIGNALBOX_PUBLIC_COAPS", "coaps://iot.example:5684"),
+    ];
+    let (mut service, mut caller) = start(&settings);
+    caller.create_device(ID, HERE);
+    let of_customer = json!({
+        "servers": [
+            { "shortId": 1111, "lifetime": 3600, "binding": "UQ", "security": "PSK" },
+            { "shortId": 2222, "uri": "coap://second.example:5683", "lifetime": 60, "binding": "U",
+              "security": "NOSEC" },
+        ],
+        "objects": { "/1/1/13": 2, "/3/0/15": "Europe/Berlin" },
+    });
+    let path = format!("{API}/bootstrap");
+    let put = caller.try_send("PUT", &path, &of_customer).unwrap();
+    assert_eq!(put.expect(200), of_customer);
+    service.kill();
+    service.start_again();
+    caller.follow(&service);
+    assert_eq!(caller.request("GET", &path).expect(200), of_customer);
+    let mut socket = DeviceSocket::from(HERE, &service);
+    let mut client = BootstrapClient::new(0);
+    client.bootstrap(&mut socket, &[&format!("ep={ID}")], 1);
+    for (path, value) in [
+        ("/0/1/0", "coaps://iot.example:5684"),
+        ("/0/1/2", "0"),
+        ("/0/2/0", "coap://second.example:5683"),
+        ("/0/2/2", "3"),
+        ("/1/0/7", "UQ"),
+        ("/1/0/1", "3600"),
+        ("/1/1/0", "2222"),
+        ("/1/1/13", "2"),
+        ("/3/0/15", "Europe/Berlin"),
+    ] {
+        assert_eq!(client.value(path), value, "{path}");
+    }
+    assert_eq!(client.key().len(), 16);
+
+    let own = json!({
+        "servers": [{ "shortId": 7, "lifetime": 60, "binding": "U", "security": "NOSEC" }],
+        "objects": {},
+    });
+    let of_device = format!("{API}/devices/{ID}/bootstrap");
+    caller.request("GET", &of_device).expect(404);
+    let put = caller.try_send("PUT", &of_device, &own).unwrap();
+    assert_eq!(put.expect(200), own);
+    let mut client = BootstrapClient::new(0);
+    client.bootstrap(&mut socket, &[&format!("ep={ID}")], 2);
+    assert_eq!(client.value("/0/1/10"), "7");
+    assert_eq!(caller.request("DELETE", &of_device).status, 204);
+    caller.request("DELETE", &of_device).expect(404);
+    caller
+        .request("GET", &format!("{API}/devices/nobody/bootstrap"))
+        .expect(404);
+}
+
+#[test]
+fn every_fault_of_a_configuration_is_reported() {
+    let (_service, caller) = start(&[]);
+    silent_device(&caller, ID);
+    let wrong = json!({
+        "servers": [
+            { "shortId": 0, "lifetime": 86_401, "binding": "X", "security": "RPK" },
+            { "shortId": 1, "uri": "coap://a", "lifetime": 1, "binding": "U", "security": "PSK" },
+            { "uri": "http://a", "extra": 1 },
+        ],
+        "objects": { "/0/1/0": "coap://a", "/3/0/13": "soon", "/3/0": 1, "/3/0/15": [] },
+    });
+    let refused = caller
+        .try_send("PUT", &format!("{API}/bootstrap"), &wrong)
+        .unwrap();
+    let refused = refused.expect(400);
+    let mut fields: Vec<_> = refused["errors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|fault| text(&fault["field"]))
+        .collect();
+    fields.sort();
+    assert_eq!(
+        fields,
+        [
+            "objects./0/1/0",
+            "objects./3/0",
+            "objects./3/0/13",
+            "objects./3/0/15",
+            "servers[0].binding",
+            "servers[0].lifetime",
+            "servers[0].security",
+            "servers[0].shortId",
+            "servers[1].uri",
+            "servers[2].binding",
+            "servers[2].extra",
+            "servers[2].lifetime",
+            "servers[2].security",
+            "servers[2].shortId",
+            "servers[2].uri",
+        ],
+        "{refused}"
+    );
+    for body in [
+        json!({}),
+        json!({ "servers": [] }),
+        json!({ "servers": {} }),
+    ] {
+        let path = format!("{API}/devices/{ID}/bootstrap");
+        let refused = caller.try_send("PUT", &path, &body).unwrap().expect(400);
+        assert_eq!(error_codes(&refused).len(), 1, "{refused}");
+    }
+}
+
+/// The bootstrap of a device as the inspector shows it, once it has ended.
+fn once_ended(caller: &Caller, device: &str) -> Value {
+    until("the end of the bootstrap", || {
+        let shown = caller.inspect(device)["bootstrap"].take();
+        shown["ended"].is_string().then_some(shown)
+    })
+}
+
+/// Bootstraps the device over DTLS with its first key. Returns the fresh key.
+fn bootstrap_over_dtls(service: &Service, caller: &Caller) -> Vec<u8> {
+    let mut device = SecuredDevice::connected(HERE, service, ID, KEY);
+    let mut client = BootstrapClient::new(0);
+    client.bootstrap(&mut device, &[&format!("ep={ID}")], 1);
+    assert_eq!(client.value("/0/1/0"), format!("coaps://{}", service.coaps));
+    assert_eq!(client.value("/0/1/2"), "0");
+    let shown = once_ended(caller, ID);
+    assert_eq!(shown["state"], "SUCCEEDED", "{shown}");
+    client.key()
+}
+
+/// A Bootstrap-Request.
+fn bootstrap_request(queries: &[&str], id: u16) -> Message {
+    request(Code::POST, id)
+        .with_uri_path(["bs"])
+        .with_uri_query(queries)
+}
+
+/// What a device sends and receives with.
+trait Wire {
+    fn put(&mut self, message: &Message);
+    fn take(&mut self) -> Message;
+    fn take_answer(&mut self, request: &Message) -> Message;
+}
+
+impl Wire for DeviceSocket {
+    fn put(&mut self, message: &Message) {
+        self.send(&message.encode());
+    }
+
+    fn take(&mut self) -> Message {
+        self.receive_request()
+    }
+
+    fn take_answer(&mut self, request: &Message) -> Message {
+        self.ask_among_others(request)
+    }
+}
+
+impl Wire for SecuredDevice {
+    fn put(&mut self, message: &Message) {
+        self.send(message);
+    }
+
+    fn take(&mut self) -> Message {
+        self.receive_request()
+    }
+
+    fn take_answer(&mut self, request: &Message) -> Message {
+        self.ask(request)
+    }
+}
+
+/// A device during its bootstrap.
+struct BootstrapClient {
+    /// The instance of the account of its bootstrap server.
+    own: u16,
+    finish: Code,
+    values: BTreeMap<Path, Lwm2mValue>,
+    /// What it was requested, and the format of what was written.
+    requests: Vec<String>,
+}
+
+impl BootstrapClient {
+    fn new(own: u16) -> Self {
+        Self {
+            own,
+            finish: Code::CHANGED,
+            values: BTreeMap::new(),
+            requests: Vec::new(),
+        }
+    }
+
+    /// Asks for its bootstrap and answers everything up to Finish.
+    fn bootstrap(&mut self, wire: &mut impl Wire, queries: &[&str], id: u16) {
+        let accepted = wire.take_answer(&bootstrap_request(queries, id));
+        assert_eq!(accepted.code, Code::CHANGED, "{accepted:?}");
+        while self.answer_next(wire) != "POST /bs" {}
+    }
+
+    /// Answers the next request. Returns what it was.
+    fn answer_next(&mut self, wire: &mut impl Wire) -> String {
+        let asked = wire.take();
+        let segments: Vec<_> = asked.uri_path().collect();
+        let path = format!("/{}", segments.join("/"));
+        let (name, code, payload) = match asked.code {
+            Code::DELETE => (format!("DELETE {path}"), Code::DELETED, String::new()),
+            Code::GET => {
+                let own = format!("</>;lwm2m=1.1,</0/{}>;uri=\"coaps://bs.example\"", self.own);
+                (format!("GET {path}"), Code::CONTENT, own)
+            }
+            Code::PUT => {
+                let format = asked.content_format().unwrap();
+                self.keep(format, Path::parse(&path).unwrap(), &asked.payload);
+                (
+                    format!("PUT {path} {}", format.0),
+                    Code::CHANGED,
+                    String::new(),
+                )
+            }
+            _ => (format!("POST {path}"), self.finish, String::new()),
+        };
+        let response = Message::response_to(&asked, code, MessageId(0)).with_payload(payload);
+        wire.put(&response);
+        self.requests.push(name.clone());
+        name
+    }
+
+    fn keep(&mut self, format: ContentFormat, instance: Path, bytes: &[u8]) {
+        let type_of = |path: Path| {
+            let resource =
+                model::resource(path.object_id(), Version::new(9, 9), path.resource_id()?);
+            resource?.data_type()
+        };
+        let values = payload::decode(Some(format), instance, bytes, type_of).unwrap();
+        self.values.extend(values);
+    }
+
+    fn value(&self, path: &str) -> String {
+        let path = Path::parse(path).unwrap();
+        self.values[&path].to_text()
+    }
+
+    /// The secret key of the account.
+    fn key(&self) -> Vec<u8> {
+        let key = &self.values[&Path::resource(0, 1, 5)];
+        let Lwm2mValue::Opaque(key) = key else {
+            panic!("the key is opaque");
+        };
+        key.clone()
+    }
+}
