@@ -25,6 +25,7 @@ mod dtls;
 mod error;
 mod events;
 mod fields;
+mod firmware;
 mod health;
 mod idempotency;
 mod import;
@@ -56,17 +57,19 @@ mod tokens;
 mod words;
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix_web::http::Method;
 use actix_web::{HttpRequest, HttpResponse, Scope, web};
 
+use actors::campaigns::Campaigns;
 use actors::clock::Clock;
 use actors::delivery::Deliveries;
 use actors::delivery::stream::{EventStreams, StreamParts};
 use actors::devices::Devices;
+use actors::image_files::ImageFiles;
 use actors::jobs::Jobs;
 use actors::smpp::Smpp;
 use actors::sms::network::SmsNetwork;
@@ -85,6 +88,7 @@ use body::BodyLimit;
 use body_budget::BodyBudget;
 use call::{CallCredentials, RouteGuard};
 use error::ApiError;
+use firmware::ImageStore;
 use health::{Readiness, ServicePhase};
 use networks::Networks;
 use rate_limit::RateLimit;
@@ -111,6 +115,12 @@ pub struct ApiParts {
     pub deliveries: Deliveries,
     /// Creates and cancels jobs, creates and changes schedules.
     pub jobs: Jobs,
+    /// Runs firmware campaigns.
+    pub campaigns: Campaigns,
+    /// The bytes of firmware images.
+    pub image_files: ImageFiles,
+    /// Where devices reach the API, unless the configuration says so.
+    pub http: SocketAddr,
     /// The time, and the randomness for ids.
     pub clock: Clock,
     /// Encrypts the secrets of devices and destinations.
@@ -145,6 +155,10 @@ struct Api {
     streams: EventStreams,
     /// Creates and cancels jobs, creates and changes schedules.
     jobs: Jobs,
+    /// Runs firmware campaigns.
+    campaigns: Campaigns,
+    /// Firmware images.
+    images: ImageStore,
     /// Which addresses destinations may have.
     policy: AddressPolicy,
     /// Held while a destination is made or changed.
@@ -236,6 +250,15 @@ impl ApiState {
             deliveries: parts.deliveries,
             streams,
             jobs: parts.jobs,
+            campaigns: parts.campaigns,
+            images: ImageStore {
+                files: parts.image_files,
+                bytes_max: config.image_bytes_max,
+                quota_bytes: config.images_bytes_max,
+                public_http: public_http(config, parts.http),
+                receiving: tokio::sync::Semaphore::new(firmware::RECEIVED_AT_ONCE),
+                changing: tokio::sync::Mutex::default(),
+            },
             policy: config.policy(),
             changing_destinations: tokio::sync::Mutex::default(),
             changing_definitions: tokio::sync::Mutex::default(),
@@ -288,6 +311,17 @@ impl ApiState {
         self.0.readiness.enter(ServicePhase::Draining);
         self.0.streams.end_all();
     }
+}
+
+/// Where devices reach the API: as the configuration says, or at its own address, unless that is
+/// every address of the machine.
+fn public_http(config: &Config, http: SocketAddr) -> Option<String> {
+    let scheme = match config.tls() {
+        Some(_) => "https",
+        None => "http",
+    };
+    let own = (!http.ip().is_unspecified()).then(|| format!("{scheme}://{http}"));
+    config.public_http.clone().or(own)
 }
 
 /// The routes that an address serves.

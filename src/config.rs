@@ -112,6 +112,9 @@ settings! {
     /// Address and port of the operator API, with health, metrics and documentation; by default it
     /// is served at the address of the HTTP API, then it no longer is.
     operator_http: Option<SocketAddr> = "", Text, parse::optional(parse::address);
+    /// Scheme, host and port at which devices reach the HTTP API, to download firmware; by default
+    /// its own address, unless that is unspecified (`[::]` or `0.0.0.0`).
+    public_http: Option<String> = "", Text, parse::optional(parse::origin);
     /// UDP address and port for CoAP and LwM2M devices.
     coap: SocketAddr = "[::]:5683", Text, parse::address;
     /// UDP address and port for CoAP and LwM2M devices over DTLS.
@@ -261,6 +264,10 @@ settings! {
     schedules_max: u32 = "100", Number, parse::number(1..=1_000);
     /// Minimum of `every` of a schedule, in seconds.
     schedule_every_min_s: u32 = "60", Number, parse::number(1..=86_400);
+    /// Maximum size of a firmware image, in bytes; a larger one is answered with 413.
+    image_bytes_max: u64 = "67108864", Number, parse::number(1..=1 << 40);
+    /// Maximum size of all firmware images of a customer, in bytes; one more is answered with 409.
+    images_bytes_max: u64 = "1073741824", Number, parse::number(1..=1 << 50);
     /// Maximum number of SCHEDULED requests per device; one more is answered with 409.
     scheduled_max: u32 = "10", Number, parse::number(1..=10_000);
     /// Maximum number of waiting SEND_NOW requests per device; one more is answered with 409.

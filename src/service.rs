@@ -16,8 +16,10 @@ use actix::{Actor as _, Addr};
 use actix_rt::System;
 use actors::arbiters::Arbiters;
 use actors::broker::BrokerConnector;
+use actors::campaigns::{CampaignParts, Campaigns};
 use actors::clock::{Clock, wall_clock};
 use actors::delivery::{BrokerConnections, Deliveries, DeliveryParts, command_queue};
+use actors::image_files::ImageFiles;
 use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
 use actors::kept_sessions::KeptSessions;
@@ -131,6 +133,7 @@ pub struct Service {
     state: ApiState,
     web: Vec<Addr<Web>>,
     jobs: Jobs,
+    campaigns: Campaigns,
     smpp: Option<Smpp>,
     arbiters: Arbiters,
     commits: Arc<dyn Commit>,
@@ -169,6 +172,7 @@ impl Service {
             master_key: Arc::clone(&master_key),
             rules: Arc::new(config.delivery_rules()),
         };
+        let image_files = image_files(config, &*store).await?;
         let link = smpp::options(config)?;
         let key_files = config.coaps_key_files();
         let key_files = key_files.map(|it| it.read().map(|material| (it, material)));
@@ -219,6 +223,15 @@ impl Service {
             store.running_jobs().await?,
             store.schedules().await?,
         );
+        let campaigns = Campaigns::start(
+            CampaignParts {
+                clock: clock.clone(),
+                commits: store.clone(),
+                store: store.clone(),
+                devices: arbiters.devices(),
+            },
+            store.open_campaigns().await?,
+        );
         SmsValidity::new(clock.clone(), store.clone(), store.clone()).start();
         let sms_network = SmsNetwork::new(clock.clone(), store.clone(), store.clone());
         let smpp = link.map(|link| Smpp::start(clock.clone(), sms_network.clone(), link));
@@ -239,6 +252,9 @@ impl Service {
             devices: arbiters.devices(),
             deliveries: post,
             jobs: jobs.clone(),
+            campaigns: campaigns.clone(),
+            image_files,
+            http: listeners.http.address,
             clock,
             master_key,
             operator,
@@ -270,6 +286,7 @@ impl Service {
             state,
             web,
             jobs,
+            campaigns,
             smpp,
             arbiters,
             commits,
@@ -310,6 +327,9 @@ impl Service {
         }
         if let Err(error) = self.jobs.quiesce().await {
             warn!(%error, "the runner of jobs has stopped");
+        }
+        if let Err(error) = self.campaigns.quiesce().await {
+            warn!(%error, "the runner of campaigns has stopped");
         }
         self.arbiters.quiesce().await;
         self.arbiters.keep_sessions().await;
@@ -559,6 +579,14 @@ fn store_options(config: &Config) -> Options {
 
 fn has_store(config: &Config) -> bool {
     store_path(config).join("rows").exists()
+}
+
+/// Opens the files of firmware images, and removes those that an upload or a removal left behind.
+async fn image_files(config: &Config, store: &dyn Store) -> Result<ImageFiles, StartError> {
+    let images = store.images().await?;
+    let images: Vec<_> = images.iter().map(|image| image.id).collect();
+    let path = config.data_dir.join("firmware");
+    ImageFiles::open(&path, &images).map_err(|source| StartError::DataDir { path, source })
 }
 
 /// The directory of the store.

@@ -12,9 +12,11 @@ use engine::associations::server_key::ServerKey;
 use engine::device::queue::{Accepted, CancelRefusal, Cancelled};
 use engine::device::refusal::SubmitRefusal;
 use engine::device::snapshot::Snapshot;
+use engine::device::update::UpdateEnd;
 use engine::directory::sms::waking::{WakeUpFacts, WakingAction};
 use engine::dispatch::shard_map::ShardMap;
-use engine::ids::{ActionId, CustomerId, DeviceKey};
+use engine::firmware::update::NewUpdate;
+use engine::ids::{ActionId, CampaignId, CustomerId, DeviceKey};
 use engine::rules::Rules;
 use engine::strangers::{Stranger, merged};
 use engine::supervision::Unserved;
@@ -141,6 +143,30 @@ impl Devices {
             return Err(unexpected(&answer));
         };
         Ok(cancelled)
+    }
+
+    /// Begins the firmware update of a campaign; when this answers Ok it is durable. The command is
+    /// sent now, and not when the answer is awaited.
+    pub fn begin_update(
+        &self,
+        device: DeviceKey,
+        new: Box<NewUpdate>,
+    ) -> impl Future<Output = Result<(), Unserved>> + use<> {
+        let sent = match self.commits.pressure() {
+            Pressure::Full | Pressure::DiskFull | Pressure::Failed => Err(Unserved::Busy),
+            Pressure::Open => self.put(device, DeviceCommand::BeginUpdate(new)),
+        };
+        taken(sent)
+    }
+
+    /// Ends the firmware update of a campaign that ended; when this answers Ok it is durable. The
+    /// command is sent now, and not when the answer is awaited.
+    pub fn end_update(
+        &self,
+        device: DeviceKey,
+        (campaign, end): (CampaignId, UpdateEnd),
+    ) -> impl Future<Output = Result<(), Unserved>> + use<> {
+        taken(self.put(device, DeviceCommand::EndUpdate(campaign, end)))
     }
 
     /// Removes a device with everything that belongs to it.
@@ -309,6 +335,15 @@ impl WakingSubmission {
         self.devices
             .put(self.device, DeviceCommand::SubmitWaking(waking))
     }
+}
+
+/// Waits until a device has taken a command for its update.
+async fn taken(sent: Result<PendingReply, Unserved>) -> Result<(), Unserved> {
+    let answer = sent?.await.unwrap_or(Err(Unserved::Failed))?;
+    let DeviceReply::UpdateTaken = answer else {
+        return Err(unexpected(&answer));
+    };
+    Ok(())
 }
 
 /// The error of an answer of the wrong kind.

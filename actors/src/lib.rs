@@ -6,11 +6,13 @@
 
 pub mod arbiters;
 pub mod broker;
+pub mod campaigns;
 pub mod clock;
 pub mod delivery;
 pub mod devices;
 mod drop_tally;
 pub mod http;
+pub mod image_files;
 pub mod jobs;
 pub mod kept_sessions;
 pub mod logging;

@@ -45,6 +45,9 @@ fn trace_event(device: DeviceKey, what: StepEventKind) {
         StepEventKind::Begun(ExchangePurpose::Observation) => {
             debug!(%device, "an observation is being restarted")
         }
+        StepEventKind::Begun(ExchangePurpose::FirmwareUpdate) => {
+            debug!(%device, "a request of a firmware update began");
+        }
         StepEventKind::Begun(ExchangePurpose::Report) => {
             debug!(%device, "passive reporting reads the device")
         }

@@ -16,10 +16,13 @@ use crate::delivery::backlog::ProgressUpdate;
 use crate::delivery::destination::Destination;
 use crate::device::record::DeviceRecord;
 use crate::event::Event;
+use crate::firmware::FirmwareImage;
+use crate::firmware::campaign::{Campaign, CampaignDevice};
+use crate::firmware::update::UpdateState;
 use crate::idempotency::{IdempotencyKey, IdempotencyRecord, IdentifiedDevice};
 use crate::ids::{
-    ActionId, ClientId, CustomerId, DestinationId, DeviceKey, Endpoint, Iccid, Imsi, JobId, Msisdn,
-    ScheduleId, Shard, SmsId,
+    ActionId, CampaignId, ClientId, CustomerId, DestinationId, DeviceKey, Endpoint, Iccid, ImageId,
+    Imsi, JobId, Msisdn, ScheduleId, Shard, SmsId,
 };
 use crate::job::{Job, JobDevice};
 use crate::profile::Profile;
@@ -86,6 +89,15 @@ pub enum Expect {
     JobRunning(JobId),
     /// The schedule is exactly this.
     Schedule(Box<Schedule>),
+    /// The device at a place of a campaign is exactly this.
+    CampaignDevice {
+        /// The campaign.
+        campaign: CampaignId,
+        /// The place.
+        place: u32,
+        /// The device.
+        row: Box<CampaignDevice>,
+    },
     /// No SMS and no part of one has the id.
     SmsIdFree(SmsId),
     /// The SMS is exactly this.
@@ -322,6 +334,35 @@ pub enum Change {
         /// The schedule.
         schedule: ScheduleId,
     },
+    /// Puts an image, whose bytes are in a file.
+    PutImage(Box<FirmwareImage>),
+    /// Removes an image.
+    RemoveImage {
+        /// Its customer.
+        customer: CustomerId,
+        /// The image.
+        image: ImageId,
+    },
+    /// Puts a campaign.
+    PutCampaign(Box<Campaign>),
+    /// Puts the device at a place of a campaign.
+    PutCampaignDevice {
+        /// The campaign.
+        campaign: CampaignId,
+        /// The place.
+        place: u32,
+        /// The device.
+        row: Box<CampaignDevice>,
+    },
+    /// Removes devices of a campaign, as many as a batch may remove. There may be more.
+    RemoveCampaignDevices(CampaignId),
+    /// Removes a campaign with its counts. Its devices must be gone.
+    RemoveCampaign {
+        /// Its customer.
+        customer: CustomerId,
+        /// The campaign.
+        campaign: CampaignId,
+    },
 }
 
 /// A change of a counter.
@@ -356,4 +397,11 @@ pub enum Counter {
     },
     /// Devices of a customer.
     Devices(CustomerId),
+    /// Devices of a campaign.
+    CampaignDevices {
+        /// The campaign.
+        campaign: CampaignId,
+        /// Their state.
+        state: UpdateState,
+    },
 }

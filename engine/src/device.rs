@@ -1,8 +1,8 @@
 //! One device: its machine, which decides about the messages it sends and the requests to it.
 //!
 //! [`Device`] has four kinds of calls. `restore` builds it. `handle_datagram` and `handle_timeout`
-//! report what happened. `submit`, `submit_waking`, `cancel`, `cancel_all` and `retire` are
-//! commands. The others only read. Each call leaves all its effects in the buffer it is given.
+//! report what happened. `submit`, `submit_waking`, `cancel`, `cancel_all`, `begin_update`,
+//! `end_update` and `retire` are commands. The others only read. Each call leaves all its effects in the buffer it is given.
 //! `next_timeout` says when `handle_timeout` is due; an early call does no harm.
 //!
 //! A device is made of parts that own their fields. A step gives each input to the part it is for.
@@ -18,6 +18,7 @@
 //!   > exchange      the one request in flight
 //!   > bootstrap     the bootstrap under way
 //!   > observations  what is observed, and the requests needed for that
+//!   > update        what its firmware update needs
 //!   > passive       what is read because the device registered or updated
 //!   > queue         requests of callers
 //!   > request       what such a request is on the wire
@@ -50,6 +51,7 @@ mod request;
 mod samples;
 pub mod snapshot;
 mod step;
+pub mod update;
 
 #[cfg(test)]
 mod tests;
@@ -62,7 +64,8 @@ use crate::change::{Change, Counter, CounterDelta, Expect, UniqueName};
 use crate::datagram::{Datagram, RefusedHandshake, UdpDatagram};
 use crate::directory::sms::waking::WakingAction;
 use crate::effect::{Effect, Effects, SendOutcome};
-use crate::ids::{ActionId, DeviceKey, TraceId};
+use crate::firmware::update::NewUpdate;
+use crate::ids::{ActionId, CampaignId, DeviceKey, TraceId};
 use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
 use crate::policy::CustomerPolicy;
@@ -85,6 +88,7 @@ use refusal::SubmitRefusal;
 use registration::RegistrationState;
 use snapshot::{CurrentExchange, PendingAction, Presence, Snapshot};
 use step::Step;
+use update::UpdateEnd;
 
 /// One device.
 ///
@@ -293,11 +297,29 @@ impl Device {
         self.step(m, out, |step| step.queue.cancel_all(&mut step.cx))
     }
 
+    /// Begins the firmware update of a campaign.
+    pub fn begin_update(&mut self, m: &mut Moment, new: NewUpdate, out: &mut Effects) {
+        self.step(m, out, |step| step.begin_update(new));
+    }
+
+    /// Ends the firmware update of a campaign that ended before the device did.
+    pub fn end_update(
+        &mut self,
+        m: &mut Moment,
+        (campaign, end): (CampaignId, UpdateEnd),
+        out: &mut Effects,
+    ) {
+        self.step(m, out, |step| step.end_update(campaign, end));
+    }
+
     /// Removes the device. Every request that is not final ends before.
     pub fn retire(&mut self, m: &mut Moment, out: &mut Effects) {
         let exists = Expect::Taken(UniqueName::Device(self.key()));
         out.push(Effect::Expect(exists));
-        self.step(m, out, |step| step.end_requests());
+        self.step(m, out, |step| {
+            step.end_requests();
+            step.retire_update();
+        });
         out.push(Effect::Save(Change::RemoveDevice(self.key())));
         let counter = Counter::Devices(self.identity().customer());
         out.push(Effect::Count(CounterDelta { counter, delta: -1 }));
@@ -356,11 +378,15 @@ impl Device {
     pub fn next_timeout(&self) -> Option<Timestamp> {
         let registration = self.idle.registration.registration();
         let busy = self.busy.as_ref().and_then(|busy| busy.next_timeout());
+        let update = self.idle.registration.ongoing_update();
+        let is_free = self.busy.as_ref().is_none_or(|it| it.exchange.is_idle());
+        let update = update.filter(|_| is_free);
         let ends = [
             registration.map(|it| it.expires_at),
             self.silence_timeout(),
             self.reachability().asleep_at(self.policy.sleep_events),
             busy,
+            update.and_then(|it| it.next_timeout()),
         ];
         ends.into_iter().flatten().min()
     }
@@ -468,6 +494,7 @@ impl Device {
                 let found = observed.find(|it| it.token == *token.as_bytes());
                 found.and_then(|it| it.target.path())
             }
+            ExchangeTarget::Update => Some(update::instance()),
             ExchangeTarget::Action(_) | ExchangeTarget::Report(_) | ExchangeTarget::Bootstrap => {
                 None
             }

@@ -10,6 +10,7 @@ pub mod customer;
 pub mod definition;
 pub mod destination;
 pub mod device;
+pub mod firmware;
 pub mod import;
 pub mod job;
 pub mod psk;

@@ -7,8 +7,11 @@ use crate::action::{Action, ActionState, Status};
 use crate::admin_log::entry::Entry;
 use crate::bootstrap::BootstrapOrder;
 use crate::change::{Batch, Change, Counter, CounterDelta, Expect, Owner};
+use crate::directory::firmware::moved;
+use crate::firmware::campaign::CampaignDevice;
+use crate::firmware::update::UpdateState;
 use crate::idempotency::IdempotencyRecord;
-use crate::ids::{ActionId, TraceId};
+use crate::ids::{ActionId, CampaignId, TraceId};
 use crate::peer::Peer;
 use crate::sms::Sms;
 use crate::step_event::{ActionRef, StepEvent, StepEventKind};
@@ -161,6 +164,22 @@ impl Effects {
         self.push(Effect::Save(Change::PutAction {
             was,
             action: Box::new(action.clone()),
+        }));
+    }
+
+    /// Saves the row of the device in a firmware campaign, with the counts of the campaign.
+    pub fn save_campaign_device(
+        &mut self,
+        (campaign, place): (CampaignId, u32),
+        was: UpdateState,
+        row: CampaignDevice,
+    ) {
+        let moved = moved(campaign, Some(was), row.state);
+        self.effects.extend(moved.into_iter().map(Effect::Count));
+        self.push(Effect::Save(Change::PutCampaignDevice {
+            campaign,
+            place,
+            row: Box::new(row),
         }));
     }
 

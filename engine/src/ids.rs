@@ -330,6 +330,14 @@ uuid_id! {
     ScheduleId
 }
 uuid_id! {
+    /// Names a firmware image.
+    ImageId
+}
+uuid_id! {
+    /// Names a firmware campaign.
+    CampaignId
+}
+uuid_id! {
     /// Names an administration log entry.
     EntryId
 }

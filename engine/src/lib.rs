@@ -24,6 +24,7 @@ pub mod directory;
 pub mod dispatch;
 pub mod effect;
 pub mod event;
+pub mod firmware;
 pub mod idempotency;
 pub mod ids;
 pub mod job;

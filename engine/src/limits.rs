@@ -39,6 +39,47 @@ pub const JOBS_LOADED_MAX: usize = 8;
 /// answers and nothing is counted.
 pub const JOB_ROUNDS_MAX: u8 = 5;
 
+/// The devices of a new campaign that are committed together, or removed together: a fraction of
+/// what a group of commits has room for.
+pub const CAMPAIGN_ROWS_COMMITTED: usize = 512;
+
+/// The devices of a campaign that are read to begin, or to be told that it ended: they are asked at
+/// the same time, and a few of them do not delay the commands of callers.
+pub const CAMPAIGN_ROWS_READ: usize = 32;
+
+/// How often a campaign looks at what became of its devices: often enough that devices follow each
+/// other without a pause that counts against a download, seldom enough that a campaign of days costs
+/// nothing. A device that could not be asked is asked again then.
+pub const CAMPAIGN_LOOK_MS: i64 = 1_000;
+
+/// How long a campaign lasts at most: a year, in which each device of a fleet is heard.
+pub const CAMPAIGN_MS_MAX: i64 = 366 * DAY_MS;
+
+/// How long a campaign lasts whose caller says nothing: devices that report once a week take part.
+pub const CAMPAIGN_MS: i64 = 14 * DAY_MS;
+
+/// The campaigns of a customer that are kept; a new one replaces the oldest that has ended, and is
+/// refused if none has.
+pub const CAMPAIGNS_MAX: u32 = 100;
+
+/// The devices of a campaign that may be under way at a time.
+pub const CAMPAIGN_CONCURRENCY_MAX: u32 = 10_000;
+
+/// How often a device may try again in a campaign.
+pub const UPDATE_RETRIES_MAX: u8 = 10;
+
+/// The wait before the state of an update is read again; doubled each time, up to the next. A
+/// device that registers or updates its registration is read at once.
+pub const UPDATE_READ_MS: i64 = 2_000;
+
+/// The longest wait before the state of an update is read again: a download over NB-IoT takes
+/// hours, and each read costs the device energy.
+pub const UPDATE_READ_MS_MAX: i64 = 300_000;
+
+/// The characters of a URI that devices are given: resource `/5/0/1` has at most 255 (LwM2M Core
+/// 1.1 appendix E.6).
+pub const FIRMWARE_URI_CHARACTERS_MAX: usize = 255;
+
 /// The paths of a composite request, and the values of a request that writes several: more than any
 /// object has resources, and few enough that an answer is a few kibibytes. A longer one is refused.
 pub const REQUEST_PATHS_MAX: usize = 100;

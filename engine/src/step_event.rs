@@ -75,6 +75,8 @@ pub enum ExchangePurpose {
     Report,
     /// A request of a bootstrap.
     Bootstrap,
+    /// A firmware update.
+    FirmwareUpdate,
 }
 
 /// How an exchange ends.

@@ -21,6 +21,7 @@ use super::Api;
 use super::body::{Json, Query};
 use super::error::ApiError;
 use super::fields::label;
+use super::firmware;
 use super::idempotency::{self, CreatedResponse, IdempotencyKeyHeader, ResponseKeeper};
 use super::jobs;
 use super::page::{PageBody, wanted};
@@ -102,6 +103,8 @@ pub(super) async fn delete(
     schedules::remove_all(&api, &customer).await?;
     jobs::remove_all(&api, &customer).await?;
     delete_devices(&api, &customer).await?;
+    // A device that a campaign updates ends its row when it is removed.
+    firmware::remove_all(&api, &customer).await?;
     api.deliveries.forget(customer.clone()).await?;
     settle(&*api.commits, async || {
         Ok(remove_customer(
@@ -115,6 +118,7 @@ pub(super) async fn delete(
     schedules::remove_all(&api, &customer).await?;
     jobs::remove_all(&api, &customer).await?;
     delete_devices(&api, &customer).await?;
+    firmware::remove_all(&api, &customer).await?;
     api.networks.put(&customer, Box::default());
     // A new customer with the same id must not inherit the settings of this one.
     api.devices.take_policy(customer).await?;

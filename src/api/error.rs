@@ -24,6 +24,7 @@ use engine::directory::DirectoryRefusal;
 use engine::directory::device::MissingIdentifier;
 use engine::directory::sms::SmsRefusal;
 use engine::directory::sms::waking::WakeUpRefusal;
+use engine::firmware::runner::CampaignRefusal;
 use engine::ids::{ActionId, TraceId};
 use engine::job::runner::JobRefusal;
 use engine::query::LogSearchTooBroad;
@@ -244,6 +245,27 @@ impl ApiError {
     /// 409 with one fault.
     fn clash(code: &'static str, why: impl fmt::Display) -> Self {
         Self::conflict(vec![ErrorDetail::new(code, why)])
+    }
+
+    /// 409: the images of the customer would exceed its quota.
+    pub(super) fn image_quota(bytes: u64) -> Self {
+        let why = format!(
+            "the images of a customer take at most {bytes} bytes and are at most 1,000; delete one \
+             (SIGNALBOX_IMAGES_BYTES_MAX)"
+        );
+        Self::clash("IMAGE_QUOTA", why)
+    }
+
+    /// 409: a campaign that has not ended uses the image.
+    pub(super) fn image_in_use() -> Self {
+        let why = "a campaign that has not ended uses the image";
+        Self::clash("IMAGE_IN_USE", why)
+    }
+
+    /// 409: the customer has too many campaigns that have not ended.
+    pub(super) fn too_many_campaigns(max: u32) -> Self {
+        let why = format!("a customer has at most {max} campaigns, and none of them has ended");
+        Self::clash("TOO_MANY_CAMPAIGNS", why)
     }
 
     /// 409: a call with the same idempotency key is in progress.
@@ -608,6 +630,18 @@ impl From<JobRefusal> for ApiError {
             JobRefusal::Unserved(Unserved::Busy | Unserved::Unknown) => Self::busy(),
             JobRefusal::Unserved(Unserved::Failed) => {
                 Self::internal("the runner of jobs failed, or a job could not be saved")
+            }
+        }
+    }
+}
+
+impl From<CampaignRefusal> for ApiError {
+    fn from(refusal: CampaignRefusal) -> Self {
+        match refusal {
+            CampaignRefusal::WrongState => Self::clash("CAMPAIGN_STATE", refusal),
+            CampaignRefusal::Unserved(Unserved::Busy | Unserved::Unknown) => Self::busy(),
+            CampaignRefusal::Unserved(Unserved::Failed) => {
+                Self::internal("the runner of campaigns failed, or a campaign could not be saved")
             }
         }
     }

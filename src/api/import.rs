@@ -11,7 +11,7 @@
 mod batches;
 pub(super) mod described;
 mod lines;
-mod pace;
+pub(super) mod pace;
 mod records;
 mod report;
 mod running;

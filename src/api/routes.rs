@@ -11,13 +11,15 @@ use super::actions::creating::{self, Coap, Lwm2m, Udp};
 use super::actions::described::{coap, lwm2m, udp};
 use super::brokers::{Brokers, described as broker};
 use super::destinations::{self, dead_letters};
+use super::firmware::campaigns;
 use super::integrations::{Webhooks, described};
 use super::plugins::Plugins;
 use super::sms::described::{forwarder, network, wake_up};
 use super::{
     actions, backup, bootstrap, brokers, clients, console, customers, definitions, devices, docs,
-    dtls, events, health, import, integrations, jobs, logs, messages, metrics, networks, openapi,
-    plugins, presence, psk, public_key, schedules, series, settings, sms, strangers, tokens,
+    dtls, events, firmware, health, import, integrations, jobs, logs, messages, metrics, networks,
+    openapi, plugins, presence, psk, public_key, schedules, series, settings, sms, strangers,
+    tokens,
 };
 
 /// One route: method, path, access, description and handler.
@@ -201,6 +203,31 @@ routes! {
         Customer(ActionsWrite) => schedules::amend, schedules::described::amend;
     DELETE "/management-api/v1/schedules/{schedule}"
         Customer(ActionsWrite) => schedules::delete, schedules::described::delete;
+    // Firmware images and campaigns.
+    POST "/management-api/v1/firmware/images"
+        Customer(DevicesWrite) => firmware::create, firmware::described::create_image;
+    GET "/management-api/v1/firmware/images"
+        Customer(DevicesRead) => firmware::list, firmware::described::list_images;
+    GET "/management-api/v1/firmware/images/{image}"
+        Customer(DevicesRead) => firmware::show, firmware::described::show_image;
+    DELETE "/management-api/v1/firmware/images/{image}"
+        Customer(DevicesWrite) => firmware::delete, firmware::described::delete_image;
+    POST "/management-api/v1/firmware/campaigns"
+        Customer(DevicesWrite) => campaigns::create, firmware::described::create_campaign;
+    GET "/management-api/v1/firmware/campaigns"
+        Customer(DevicesRead) => campaigns::list, firmware::described::list_campaigns;
+    GET "/management-api/v1/firmware/campaigns/{campaign}"
+        Customer(DevicesRead) => campaigns::show, firmware::described::show_campaign;
+    GET "/management-api/v1/firmware/campaigns/{campaign}/devices"
+        Customer(DevicesRead) => campaigns::devices, firmware::described::campaign_devices;
+    POST "/management-api/v1/firmware/campaigns/{campaign}/pause"
+        Customer(DevicesWrite) => campaigns::pause, firmware::described::pause;
+    POST "/management-api/v1/firmware/campaigns/{campaign}/resume"
+        Customer(DevicesWrite) => campaigns::resume, firmware::described::resume;
+    POST "/management-api/v1/firmware/campaigns/{campaign}/cancel"
+        Customer(DevicesWrite) => campaigns::cancel, firmware::described::cancel;
+    GET "/firmware/{campaign}/{key}"
+        Open => firmware::serving::send, firmware::described::send;
     // Cloud integrations.
     POST "/management-api/v1/integrate/clouds/webhooks"
         Customer(IntegrationsWrite) => integrations::create, integrations::described::create;

@@ -9,8 +9,8 @@ use actix_web::{FromRequest, HttpRequest, web};
 use engine::Version;
 use engine::delivery::partner::Partner;
 use engine::ids::{
-    ActionId, ClientId, CustomerId, DeviceId, EntryId, EventId, Iccid, JobId, ScheduleId, SecretId,
-    SmsId,
+    ActionId, CampaignId, ClientId, CustomerId, DeviceId, EntryId, EventId, Iccid, ImageId, JobId,
+    ScheduleId, SecretId, SmsId,
 };
 use engine::setting::SettingName;
 
@@ -75,7 +75,7 @@ macro_rules! segments {
 
 segments!(
     ActionId "request", ClientId "client", CustomerId "customer", DeviceId "device",
-    EntryId "entry", EventId "event", Iccid "iccid", JobId "job", ScheduleId "schedule",
+    EntryId "entry", EventId "event", Iccid "iccid", ImageId "image", CampaignId "campaign", JobId "job", ScheduleId "schedule",
     SecretId "secret", Version "version"
 );
 

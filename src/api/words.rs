@@ -14,6 +14,8 @@ use engine::device::record::ObservationState;
 use engine::device::snapshot::Presence;
 use engine::directory::psk::PskFormat;
 use engine::event::{EventType, Lifecycle};
+use engine::firmware::campaign::{CampaignState, DeliveryMethod};
+use engine::firmware::update::UpdateState;
 use engine::job::{JobDeviceStatus, JobState};
 use engine::profile::SecurityRequirement;
 use engine::query::ActionOrder;
@@ -110,6 +112,7 @@ words!(WaitReason {
     Unregistered = "UNREGISTERED",
     Uplink = "UPLINK",
     NotBefore = "NOT_BEFORE",
+    FirmwareUpdate = "FIRMWARE_UPDATE",
 });
 words!(AccountSecurity { NoSec = "NOSEC", Psk = "PSK" });
 words!(BootstrapSecurity { NoSec = "NOSEC", Dtls = "DTLS" });
@@ -173,6 +176,23 @@ words!(ActionOrder {
     UpdatedDescending = "-updated",
 });
 words!(JobState { Running = "RUNNING", Done = "DONE", Cancelled = "CANCELLED" });
+words!(CampaignState {
+    Running = "RUNNING",
+    Paused = "PAUSED",
+    Halted = "HALTED",
+    Done = "DONE",
+    Cancelled = "CANCELLED",
+});
+words!(DeliveryMethod { Auto = "AUTO", Pull = "PULL" });
+words!(UpdateState {
+    Pending = "PENDING",
+    Transferring = "TRANSFERRING",
+    Downloaded = "DOWNLOADED",
+    Updating = "UPDATING",
+    Succeeded = "SUCCEEDED",
+    Failed = "FAILED",
+    Skipped = "SKIPPED",
+});
 words!(ScheduleState { Active = "ACTIVE", Paused = "PAUSED", Ended = "ENDED" });
 words!(SkipReason {
     NoDevice = "NO_DEVICE",

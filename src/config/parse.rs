@@ -38,6 +38,23 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// A path of the file system.
+pub(super) fn origin(text: &str) -> Result<String, String> {
+    let wrong = "expected a scheme, a host and a port, such as https://devices.example.com:8443";
+    let rest = text
+        .strip_prefix("http://")
+        .or_else(|| text.strip_prefix("https://"));
+    let is_host = |host: &str| {
+        !host.is_empty()
+            && host
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte))
+    };
+    match rest.map(|host| host.trim_end_matches('/')) {
+        Some(host) if is_host(host) => Ok(text.trim_end_matches('/').to_owned()),
+        Some(_) | None => Err(wrong.to_owned()),
+    }
+}
+
 pub(super) fn path(text: &str) -> Result<PathBuf, String> {
     match text {
         "" => Err("must not be empty".to_owned()),

@@ -2,7 +2,7 @@
 //!
 //! There is a trait for each kind of caller, and each caller holds those it needs: [`Commit`] makes
 //! a batch durable, all of it or nothing; [`DeviceReads`], [`DirectoryReads`], [`DeliveryReads`],
-//! [`JobReads`] and [`SmsReads`] are named queries; [`Maintenance`] keeps the store in order.
+//! [`JobReads`], [`SmsReads`] and [`FirmwareReads`] are named queries; [`Maintenance`] keeps the store in order.
 //! [`Store`] is all of them. Keys and bytes exist only inside an engine's folder. An engine decides
 //! nothing about the domain; every engine passes the suite in `conformance`.
 
@@ -13,6 +13,7 @@ pub mod conformance;
 mod deliveries;
 mod devices;
 mod directory;
+mod firmware;
 mod jobs;
 mod maintenance;
 mod partition_notifier;
@@ -25,6 +26,7 @@ pub use crate::commit::{Commit, CommitError, Pressure, Receipt};
 pub use crate::deliveries::DeliveryReads;
 pub use crate::devices::{DeviceReads, RestoredPage};
 pub use crate::directory::DirectoryReads;
+pub use crate::firmware::FirmwareReads;
 pub use crate::jobs::JobReads;
 pub use crate::maintenance::{ENTRIES_SWEPT_MS, Loss, Maintenance, Retention, SweepReport};
 pub use crate::partition_notifier::PartitionNotifier;
@@ -51,9 +53,15 @@ pub struct Unavailable;
 /// are shown to callers (one request, the known names, and every list): they show only what is
 /// durable, because a crash must not undo what was shown. A list is not a snapshot: what changes
 /// while it is read may be missing from it, but is never shown twice.
-pub trait Reads: DeviceReads + DirectoryReads + DeliveryReads + JobReads + SmsReads {}
+pub trait Reads:
+    DeviceReads + DirectoryReads + DeliveryReads + JobReads + SmsReads + FirmwareReads
+{
+}
 
-impl<T: DeviceReads + DirectoryReads + DeliveryReads + JobReads + SmsReads> Reads for T {}
+impl<T: DeviceReads + DirectoryReads + DeliveryReads + JobReads + SmsReads + FirmwareReads> Reads
+    for T
+{
+}
 
 /// What survives. One value serves every thread.
 pub trait Store: Commit + Reads + Maintenance {}

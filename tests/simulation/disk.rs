@@ -233,6 +233,7 @@ impl Durable {
                 found.is_some_and(|action| action.status == *is)
             }
             Expect::JobRunning(_) | Expect::Schedule(_) => panic!("no job runs here"),
+            Expect::CampaignDevice { .. } => panic!("no campaign runs here"),
             Expect::SmsIdFree(_) | Expect::Sms(_) | Expect::SmsOfParts { .. } => {
                 panic!("no device sends an SMS here")
             }
@@ -319,7 +320,13 @@ impl Durable {
             | Change::PutSms { .. }
             | Change::PutBootstrapConfig { .. }
             | Change::RemoveBootstrapConfig(_)
-            | Change::PutBootstrap { .. } => panic!("no device changes this"),
+            | Change::PutBootstrap { .. }
+            | Change::PutImage(_)
+            | Change::RemoveImage { .. }
+            | Change::PutCampaign(_)
+            | Change::PutCampaignDevice { .. }
+            | Change::RemoveCampaignDevices(_)
+            | Change::RemoveCampaign { .. } => panic!("no device changes this"),
         }
         Ok(())
     }

@@ -183,7 +183,9 @@ impl SentRequest {
             (Some(step_event::ExchangePurpose::Action) | None, _) => false,
             (
                 Some(
-                    step_event::ExchangePurpose::Observation | step_event::ExchangePurpose::Report,
+                    step_event::ExchangePurpose::Observation
+                    | step_event::ExchangePurpose::Report
+                    | step_event::ExchangePurpose::FirmwareUpdate,
                 ),
                 _,
             ) => before == self.purpose,

@@ -204,6 +204,7 @@ words!(purpose, PURPOSES(ExchangePurpose) {
     Observation = "observation",
     Report = "report",
     Bootstrap = "bootstrap",
+    FirmwareUpdate = "firmware",
 });
 words!(method(Method) {
     Get = "GET",

@@ -44,6 +44,8 @@ pub enum WaitReason {
     Uplink,
     /// The time before which it must not be sent is still to come.
     NotBefore,
+    /// A request of a firmware update is in flight.
+    FirmwareUpdate,
 }
 
 /// What can happen to a request.

@@ -373,6 +373,14 @@ impl<R> DeviceCell<R> {
             }
             DeviceCommand::Cancel(id) => DeviceReply::Cancelled(self.device.cancel(m, id, out)),
             DeviceCommand::CancelAll => DeviceReply::CancelledAll(self.device.cancel_all(m, out)),
+            DeviceCommand::BeginUpdate(new) => {
+                self.device.begin_update(m, *new, out);
+                DeviceReply::UpdateTaken
+            }
+            DeviceCommand::EndUpdate(campaign, end) => {
+                self.device.end_update(m, (campaign, end), out);
+                DeviceReply::UpdateTaken
+            }
             DeviceCommand::Retire => {
                 self.device.retire(m, out);
                 self.phase = Phase::Retired;

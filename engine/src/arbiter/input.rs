@@ -7,9 +7,11 @@ use crate::device::queue::{Accepted, CancelRefusal, Cancelled};
 use crate::device::record::RestoredDevice;
 use crate::device::refusal::SubmitRefusal;
 use crate::device::snapshot::Snapshot;
+use crate::device::update::UpdateEnd;
 use crate::directory::sms::waking::WakingAction;
 use crate::dispatch::{self, Classified, Restoration};
-use crate::ids::{ActionId, DeviceKey};
+use crate::firmware::update::NewUpdate;
+use crate::ids::{ActionId, CampaignId, DeviceKey};
 use crate::moment::Timestamp;
 use crate::peer::Peer;
 use crate::supervision::ActorFailure;
@@ -166,6 +168,10 @@ pub enum DeviceCommand {
     Cancel(ActionId),
     /// Cancel every request that was not sent.
     CancelAll,
+    /// Begin the firmware update of a campaign.
+    BeginUpdate(Box<NewUpdate>),
+    /// End the firmware update of a campaign.
+    EndUpdate(CampaignId, UpdateEnd),
     /// Remove the device and everything that belongs to it.
     Retire,
     /// Describe the present state of the device.
@@ -183,6 +189,8 @@ pub enum DeviceReply {
     Cancelled(Result<Cancelled, CancelRefusal>),
     /// To [`DeviceCommand::CancelAll`].
     CancelledAll(Vec<Cancelled>),
+    /// To [`DeviceCommand::BeginUpdate`] and [`DeviceCommand::EndUpdate`].
+    UpdateTaken,
     /// To [`DeviceCommand::Retire`].
     Retired,
     /// To [`DeviceCommand::Inspect`].

@@ -55,6 +55,8 @@ pub(super) enum ExchangeTarget {
     Notification(Token),
     /// The next request of a bootstrap.
     Bootstrap,
+    /// The firmware update of the device.
+    Update,
 }
 
 /// What one request of a round of reads covers.
@@ -109,6 +111,7 @@ impl ExchangeTarget {
             Self::Report(_) => WaitReason::PassiveReporting,
             Self::Notification(_) => WaitReason::Notification,
             Self::Bootstrap => WaitReason::Bootstrap,
+            Self::Update => WaitReason::FirmwareUpdate,
         }
     }
 
@@ -118,6 +121,7 @@ impl ExchangeTarget {
             Self::Observation(_) | Self::Notification(_) => ExchangePurpose::Observation,
             Self::Report(_) => ExchangePurpose::Report,
             Self::Bootstrap => ExchangePurpose::Bootstrap,
+            Self::Update => ExchangePurpose::FirmwareUpdate,
         }
     }
 }
@@ -386,7 +390,8 @@ impl Exchange {
             ExchangeTarget::Observation(_)
             | ExchangeTarget::Report(_)
             | ExchangeTarget::Notification(_)
-            | ExchangeTarget::Bootstrap => None,
+            | ExchangeTarget::Bootstrap
+            | ExchangeTarget::Update => None,
         }
     }
 

@@ -267,7 +267,8 @@ impl<'s> Observations<'s> {
                 ExchangeTarget::Action(_)
                 | ExchangeTarget::Report(_)
                 | ExchangeTarget::Notification(_)
-                | ExchangeTarget::Bootstrap,
+                | ExchangeTarget::Bootstrap
+                | ExchangeTarget::Update,
             )
             | None => None,
         };

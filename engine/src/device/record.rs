@@ -13,6 +13,7 @@ use protocol::lwm2m::version::EnablerVersion;
 
 use crate::action::{Action, Protocol};
 use crate::device::log_quota::LogQuota;
+use crate::firmware::update::FirmwareUpdate;
 use crate::ids::{ActionId, EventId};
 use crate::moment::Timestamp;
 use crate::peer::Peer;
@@ -48,6 +49,8 @@ pub struct DeviceRecord {
     /// The lifetime, in seconds, of a registration that expired while the device was still heard: it
     /// is offline once it is silent for as long.
     pub expired_lifetime_s: Option<NonZeroU32>,
+    /// Its firmware update, while a campaign updates it.
+    pub update: Option<Box<FirmwareUpdate>>,
 }
 
 /// Whether a device is online, as far as its customer was told.

@@ -29,7 +29,9 @@ use crate::device::objects::ObjectLists;
 use crate::device::record::{
     Connectivity, DeviceRecord, Logged, Observation, ProtocolsSeen, Registration, Wakefulness,
 };
+use crate::device::update::OngoingUpdate;
 use crate::effect::{Effect, Effects};
+use crate::firmware::update::FirmwareUpdate;
 use crate::ids::DeviceKey;
 use crate::limits::{LIFETIME_S_MAX, PRESENCE_SAVE_MS};
 use crate::location::Location;
@@ -108,6 +110,8 @@ pub(super) struct RegistrationState {
     unknown_object: Logged,
     composite_unanswered: Option<NonZeroU32>,
     log_quota: LogQuota,
+    /// Its firmware update, while a campaign updates it.
+    update: Option<Box<OngoingUpdate>>,
     /// The formats it has refused since it registered.
     refused: FormatSet,
     /// When the record was last saved, in seconds since 1970; 0 if it has to be saved in this step.
@@ -164,6 +168,9 @@ impl RegistrationState {
             unknown_object: record.unknown_object,
             composite_unanswered: record.composite_unanswered,
             log_quota: record.log_quota,
+            update: record
+                .update
+                .map(|update| Box::new(OngoingUpdate::new(*update))),
             refused: FormatSet::default(),
             saved_s: record.last_seen_at.unwrap_or_default().as_short_s().max(1),
             silent: false,
@@ -405,6 +412,21 @@ impl RegistrationState {
         }
     }
 
+    /// A campaign updates the device. The record has to be saved.
+    pub(super) fn begin_update(&mut self, update: FirmwareUpdate) {
+        self.update = Some(Box::new(OngoingUpdate::new(update)));
+    }
+
+    /// The update of the device, to go on with it.
+    pub(super) fn update_mut(&mut self) -> Option<&mut OngoingUpdate> {
+        self.update.as_deref_mut()
+    }
+
+    /// Ends the update of the device. The record has to be saved.
+    pub(super) fn take_update(&mut self) -> Option<OngoingUpdate> {
+        self.update.take().map(|ongoing| *ongoing)
+    }
+
     pub(super) fn save(&mut self, observed: &[Observation], now: Timestamp, out: &mut Effects) {
         self.saved_s = now.as_short_s().max(1);
         out.push(Effect::Save(Change::PutRecord {
@@ -431,6 +453,10 @@ impl RegistrationState {
                 SilenceMaxOf::Profile => None,
                 SilenceMaxOf::ExpiredRegistration => self.silence_max_s,
             },
+            update: self
+                .update
+                .as_ref()
+                .map(|ongoing| Box::new(ongoing.update.clone())),
         }
     }
 
@@ -488,6 +514,16 @@ impl RegistrationState {
     /// What the device announced when it left a request for several objects unanswered.
     pub(super) fn composite_unanswered(&self) -> Option<NonZeroU32> {
         self.composite_unanswered
+    }
+
+    /// The update of the device.
+    pub(super) fn ongoing_update(&self) -> Option<&OngoingUpdate> {
+        self.update.as_deref()
+    }
+
+    /// Whether it has ever used a protocol.
+    pub(super) fn has_used(&self, protocol: Protocol) -> bool {
+        self.protocols_seen.has(protocol)
     }
 
     /// When it was last heard.

@@ -5,6 +5,7 @@
 
 mod bootstrapping;
 mod downlink;
+mod updating;
 mod uplink;
 
 use protocol::coap::code::Code;
@@ -284,8 +285,8 @@ impl<'s> Step<'s> {
     /// Begins the next exchange, unless one is in flight. During a bootstrap that is its next
     /// request. The order of others: the rest of a notification,
     /// which the device is in the middle of, then the oldest request that is ready and can be sent,
-    /// then observations to renew, then reads because the device registered or updated its
-    /// registration. After the rest of a notification a request goes first.
+    /// then observations to renew, then what its firmware update needs, then reads because the device
+    /// registered or updated its registration. After the rest of a notification a request goes first.
     pub(super) fn begin_next(&mut self) {
         self.give_way();
         while self.exchange.is_idle() {
@@ -311,6 +312,7 @@ impl<'s> Step<'s> {
                 continue;
             }
             let next = self.observations.next_request(&mut self.cx);
+            let next = next.or_else(|| self.next_update_request());
             let next = next.or_else(|| {
                 let observations = &self.observations;
                 self.passive.next_request(&mut self.cx, observations)
@@ -331,6 +333,7 @@ impl<'s> Step<'s> {
             self.observations.drop_notified();
             self.passive.stop();
         }
+        self.hold_back_update();
     }
 
     /// Requests the further blocks of the next notification. Returns whether there is one.

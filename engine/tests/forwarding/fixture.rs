@@ -475,7 +475,13 @@ impl ForwardingFixture {
                 | Change::PutSms { .. }
                 | Change::PutBootstrapConfig { .. }
                 | Change::RemoveBootstrapConfig(_)
-                | Change::PutBootstrap { .. } => panic!("a destination does not change it"),
+                | Change::PutBootstrap { .. }
+                | Change::PutImage(_)
+                | Change::RemoveImage { .. }
+                | Change::PutCampaign(_)
+                | Change::PutCampaignDevice { .. }
+                | Change::RemoveCampaignDevices(_)
+                | Change::RemoveCampaign { .. } => panic!("a destination does not change it"),
             }
         }
     }

@@ -215,7 +215,8 @@ fn present<T>(
     }
 }
 
-fn device_ids(fields: &mut Fields, max: u32) -> Option<Vec<DeviceId>> {
+/// The required ids of devices.
+pub(in crate::api) fn device_ids(fields: &mut Fields, max: u32) -> Option<Vec<DeviceId>> {
     const FIELD: &str = "deviceIds";
     let texts = fields.required_texts(FIELD, |texts| Ok::<_, String>(texts.to_vec()))?;
     let fits = u32::try_from(texts.len()).is_ok_and(|count| (1..=max).contains(&count));

@@ -216,6 +216,7 @@ fn exchange() -> Schema {
         WaitReason::Observation,
         WaitReason::Notification,
         WaitReason::Bootstrap,
+        WaitReason::FirmwareUpdate,
     ];
     let purposes = Schema::one_of_words(purposes.map(WaitReason::word).to_vec());
     Schema::object()

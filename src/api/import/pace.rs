@@ -9,14 +9,14 @@ const BYTES_PER_S: u32 = 1_024;
 /// How far the body of an import is behind the least rate. Only the time counts for which the
 /// service waits for the caller.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(in crate::api) struct Pace {
     left: Duration,
     behind_max: Duration,
 }
 
 impl Pace {
     /// A body that may be so far behind the least rate.
-    pub(super) fn new(behind_max: Duration) -> Self {
+    pub(in crate::api) fn new(behind_max: Duration) -> Self {
         Self {
             left: behind_max,
             behind_max,
@@ -24,13 +24,13 @@ impl Pace {
     }
 
     /// The longest time to wait for the next part of the body.
-    pub(super) fn left(&self) -> Duration {
+    pub(in crate::api) fn left(&self) -> Duration {
         self.left
     }
 
     /// Counts a part of the body that was waited for. The caller gets no more ahead than at the
     /// beginning, so that it cannot send fast first and then stop for long.
-    pub(super) fn count(&mut self, waited: Duration, bytes: u64) {
+    pub(in crate::api) fn count(&mut self, waited: Duration, bytes: u64) {
         let earned = Duration::from_secs(bytes) / BYTES_PER_S;
         let left = self.left.saturating_sub(waited) + earned;
         self.left = left.min(self.behind_max);

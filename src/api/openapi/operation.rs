@@ -22,6 +22,8 @@ pub(in crate::api) enum Tag {
     Devices,
     /// Action requests.
     Actions,
+    /// Firmware images and campaigns.
+    Firmware,
     /// The administration log.
     Log,
     /// Cloud integrations.
@@ -363,11 +365,12 @@ impl ApiOperation {
 
 impl Tag {
     /// Every tag, in the order of a first use.
-    pub(in crate::api) const ALL: [Self; 11] = [
+    pub(in crate::api) const ALL: [Self; 12] = [
         Self::Customers,
         Self::Tokens,
         Self::Devices,
         Self::Actions,
+        Self::Firmware,
         Self::Log,
         Self::Clouds,
         Self::Plugins,
@@ -384,6 +387,7 @@ impl Tag {
             Self::Tokens => "Tokens",
             Self::Devices => "Devices",
             Self::Actions => "Actions",
+            Self::Firmware => "Firmware",
             Self::Log => "Administration log",
             Self::Clouds => "Cloud integrations",
             Self::Plugins => "Partner plugins",
@@ -405,6 +409,10 @@ impl Tag {
             Self::Actions => {
                 "Action requests: send a datagram, a CoAP request or an LwM2M operation to a \
                  device, poll for the result, and cancel requests that are still scheduled."
+            }
+            Self::Firmware => {
+                "Store firmware images, and have devices install them in campaigns: a few at a \
+                 time, halted when too many fail."
             }
             Self::Log => "Errors and notable events of a customer's devices and integrations.",
             Self::Clouds => {

@@ -3,8 +3,8 @@
 use engine::Version;
 use engine::delivery::partner::{PARTNERS, Partner};
 use engine::ids::{
-    ActionId, ClientId, CustomerId, DeviceId, EntryId, EventId, Iccid, JobId, ScheduleId, SecretId,
-    SmsId,
+    ActionId, CampaignId, ClientId, CustomerId, DeviceId, EntryId, EventId, Iccid, ImageId, JobId,
+    ScheduleId, SecretId, SmsId,
 };
 use engine::setting::SettingName;
 
@@ -16,6 +16,7 @@ use crate::api::access::Access;
 use crate::api::brokers::Brokers;
 use crate::api::definitions::described as definitions;
 use crate::api::destinations::DestinationKind;
+use crate::api::firmware::serving::ImageKey;
 use crate::api::integrations::Webhooks;
 use crate::api::plugins::Plugins;
 use crate::api::routes::Route;
@@ -108,6 +109,12 @@ fn segment(name: &str, platform: &str) -> (Schema, &'static str) {
         EventId::NAME => (Schema::uuid(), "The `id` of the event."),
         Iccid::NAME => (names::iccid(), "The `iccid` of the device."),
         SmsId::NAME => (names::sms_id(), "The `id` of the SMS."),
+        ImageId::NAME => (Schema::uuid(), "The `id` of the image."),
+        CampaignId::NAME => (Schema::uuid(), "The `id` of the campaign."),
+        ImageKey::NAME => (
+            Schema::text(),
+            "The part of the path that nobody can guess.",
+        ),
         JobId::NAME => (Schema::uuid(), "The `id` of the job."),
         ScheduleId::NAME => (Schema::uuid(), "The `id` of the schedule."),
         SecretId::NAME => (Schema::uuid(), "The `secretId` of the secret."),

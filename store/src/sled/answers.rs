@@ -23,10 +23,13 @@ use engine::directory::sms::FoundParts;
 use engine::directory::sms::waking::WakeUpFacts;
 use engine::dispatch::DevicesAtAddress;
 use engine::event::Event;
+use engine::firmware::FirmwareImage;
+use engine::firmware::campaign::{Campaign, CampaignCounts, CampaignDevice};
+use engine::firmware::runner::{CampaignLook, WantedRows};
 use engine::idempotency::{IdempotencyKey, IdempotencyRecord};
 use engine::ids::{
-    ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId, JobId, Partition,
-    ScheduleId, SmsId,
+    ActionId, CampaignId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId, ImageId, JobId,
+    Partition, ScheduleId, SmsId,
 };
 use engine::job::{Job, JobDevice, RestoredPart};
 use engine::known_devices::KnownDevices;
@@ -47,13 +50,13 @@ use engine::sms::{PartsKey, Sms};
 
 use super::SledStore;
 use super::ask::{
-    actions, bootstrap, customers, devices, entries, events, fleet, jobs, outbox, restoring,
-    schedules, settings, sms, statistics,
+    actions, bootstrap, customers, devices, entries, events, firmware, fleet, jobs, outbox,
+    restoring, schedules, settings, sms, statistics,
 };
 use super::ledger::newest_of;
 use crate::{
-    DeliveryReads, DeviceReads, DirectoryReads, JobReads, PartitionNotifier, ReadAnswer,
-    RestoredPage, SmsReads,
+    DeliveryReads, DeviceReads, DirectoryReads, FirmwareReads, JobReads, PartitionNotifier,
+    ReadAnswer, RestoredPage, SmsReads,
 };
 
 impl DeviceReads for SledStore {
@@ -367,6 +370,63 @@ impl JobReads for SledStore {
     fn open_requests(&self, job: JobId, part: u32) -> ReadAnswer<Option<Vec<OpenRequest>>> {
         self.readers
             .show(move |db| schedules::open_requests(db, job, part))
+    }
+}
+
+impl FirmwareReads for SledStore {
+    fn image(&self, customer: CustomerId, id: ImageId) -> ReadAnswer<Option<FirmwareImage>> {
+        self.readers
+            .show(move |db| firmware::image(db, &customer, id))
+    }
+
+    fn images_of(
+        &self,
+        customer: CustomerId,
+        page: PageRequest,
+    ) -> ReadAnswer<Page<FirmwareImage>> {
+        self.readers
+            .show(move |db| firmware::images_of(db, &customer, page))
+    }
+
+    fn images(&self) -> ReadAnswer<Vec<FirmwareImage>> {
+        self.readers.prepare(firmware::images)
+    }
+
+    fn campaign(&self, customer: CustomerId, id: CampaignId) -> ReadAnswer<Option<Campaign>> {
+        self.readers
+            .show(move |db| firmware::campaign(db, &customer, id))
+    }
+
+    fn campaigns_of(&self, customer: CustomerId, page: PageRequest) -> ReadAnswer<Page<Campaign>> {
+        self.readers
+            .show(move |db| firmware::campaigns_of(db, &customer, page))
+    }
+
+    fn open_campaign(&self, id: CampaignId) -> ReadAnswer<Option<Campaign>> {
+        self.readers.show(move |db| firmware::open_campaign(db, id))
+    }
+
+    fn open_campaigns(&self) -> ReadAnswer<Vec<Campaign>> {
+        self.readers.prepare(firmware::open_campaigns)
+    }
+
+    fn campaign_devices(
+        &self,
+        id: CampaignId,
+        page: PageRequest,
+    ) -> ReadAnswer<Vec<CampaignDevice>> {
+        self.readers
+            .show(move |db| firmware::campaign_devices(db, id, page))
+    }
+
+    fn campaign_counts(&self, id: CampaignId) -> ReadAnswer<CampaignCounts> {
+        self.readers
+            .show(move |db| firmware::campaign_counts(db, id))
+    }
+
+    fn campaign_look(&self, id: CampaignId, wanted: WantedRows) -> ReadAnswer<CampaignLook> {
+        self.readers
+            .show(move |db| firmware::campaign_look(db, id, wanted))
     }
 }
 

@@ -5,6 +5,7 @@ use engine::bootstrap::BootstrapScope;
 use engine::change::Counter;
 use engine::customer::ClientOwner;
 use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId};
+use engine::limits::CAMPAIGN_ROWS_COMMITTED;
 use engine::moment::Timestamp;
 use sled::IVec;
 
@@ -195,6 +196,12 @@ fn take(
         PlanStep::RemoveDefinition(id) => definitions::remove(&id, rows)?,
         PlanStep::PutJob(job) => job.apply(rows)?,
         PlanStep::RemoveJob(id) => jobs::remove(id, rows)?,
+        PlanStep::RemoveCampaignDevices(id) => {
+            let devices = key::firmware::devices_of(id);
+            for device in rows.keys(&devices, CAMPAIGN_ROWS_COMMITTED)? {
+                rows.erase(device)?;
+            }
+        }
     }
     Ok(())
 }

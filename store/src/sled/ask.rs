@@ -6,6 +6,7 @@ pub(super) mod customers;
 pub(super) mod devices;
 pub(super) mod entries;
 pub(super) mod events;
+pub(super) mod firmware;
 pub(super) mod fleet;
 pub(super) mod jobs;
 pub(super) mod outbox;

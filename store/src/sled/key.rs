@@ -11,6 +11,7 @@ pub(crate) mod counted;
 pub(crate) mod definition;
 pub(crate) mod device;
 pub(crate) mod event;
+pub(crate) mod firmware;
 pub(crate) mod idempotency;
 pub(crate) mod job;
 pub(crate) mod log;
@@ -124,12 +125,17 @@ pub(crate) enum Table {
     BootstrapConfigOfCustomer = 90,
     BootstrapConfigOfDevice = 91,
     Bootstrap = 92,
+    FirmwareImage = 96,
+    Campaign = 97,
+    OpenCampaign = 98,
+    CampaignDevice = 99,
+    CampaignDevicesCounted = 100,
     ServerKey = 104,
 }
 
 impl Table {
     /// Every table.
-    const ALL: [Self; 78] = [
+    const ALL: [Self; 83] = [
         Self::Format,
         Self::Epoch,
         Self::Counter,
@@ -207,6 +213,11 @@ impl Table {
         Self::BootstrapConfigOfCustomer,
         Self::BootstrapConfigOfDevice,
         Self::Bootstrap,
+        Self::FirmwareImage,
+        Self::Campaign,
+        Self::OpenCampaign,
+        Self::CampaignDevice,
+        Self::CampaignDevicesCounted,
         Self::ServerKey,
     ];
 
@@ -310,6 +321,7 @@ pub(crate) fn counter(counter: &Counter) -> Key {
             .byte(3)
             .text(customer.as_str())
             .end(),
+        Counter::CampaignDevices { campaign, state } => firmware::counted(*campaign, *state),
     }
 }
 

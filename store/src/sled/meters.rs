@@ -195,7 +195,13 @@ impl BatchContents {
                 | Change::PutSms { .. }
                 | Change::PutBootstrapConfig { .. }
                 | Change::RemoveBootstrapConfig(_)
-                | Change::PutBootstrap { .. } => {}
+                | Change::PutBootstrap { .. }
+                | Change::PutImage(_)
+                | Change::RemoveImage { .. }
+                | Change::PutCampaign(_)
+                | Change::PutCampaignDevice { .. }
+                | Change::RemoveCampaignDevices(_)
+                | Change::RemoveCampaign { .. } => {}
             }
         }
         contents

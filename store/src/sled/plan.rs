@@ -12,8 +12,10 @@ use engine::customer::{AccessToken, ApiClient, Customer};
 use engine::definition::DefinitionId;
 use engine::device::record::DeviceRecord;
 use engine::event::{Event, EventContent, Telemetry};
+use engine::firmware::campaign::Campaign;
+use engine::firmware::update::UpdateState;
 use engine::idempotency::IdempotencyRecord;
-use engine::ids::{ClientId, CustomerId, DestinationId, DeviceKey, Iccid, JobId};
+use engine::ids::{CampaignId, ClientId, CustomerId, DestinationId, DeviceKey, Iccid, JobId};
 use engine::moment::Timestamp;
 use engine::profile::Profile;
 use engine::setting::Setting;
@@ -125,6 +127,8 @@ pub(super) enum PlanStep {
     PutJob(Box<jobs::JobRows>),
     /// Removes a job.
     RemoveJob(JobId),
+    /// Removes some devices of a campaign.
+    RemoveCampaignDevices(CampaignId),
 }
 
 impl Plan {
@@ -185,6 +189,14 @@ impl Check {
                 key::schedule::schedule(&schedule.customer, schedule.id),
                 record::schedule::write_schedule(schedule),
             ),
+            Expect::CampaignDevice {
+                campaign,
+                place,
+                row,
+            } => Self::Value(
+                key::firmware::device(*campaign, *place),
+                record::firmware::write_campaign_device(row),
+            ),
             Expect::SmsIdFree(id) => Self::Absent(key::sms::of_id(*id)),
             Expect::Sms(sms) => Self::Value(
                 key::sms::sms(sms.device_number, sms.id),
@@ -233,7 +245,9 @@ impl PlanStep {
             | Self::Add(key, _)
             | Self::CountNew(key) => key.len(),
             Self::AppendEntry(row) => row.bytes(),
-            Self::RemoveDevice(_) | Self::RemoveActions(_) => MANY_ROWS,
+            Self::RemoveDevice(_) | Self::RemoveActions(_) | Self::RemoveCampaignDevices(_) => {
+                MANY_ROWS
+            }
             Self::Append(entry) => entry.bytes(),
             Self::PutDestination(put) => put.bytes(),
             Self::PutProgress(step) => step.bytes(),
@@ -329,6 +343,44 @@ impl Steps {
                 key::bootstrap::bootstrap(*device),
                 &record::bootstrap::write_bootstrap(bootstrap),
             ),
+            Change::PutImage(image) => self.replace(
+                key::firmware::image(&image.customer, image.id),
+                &record::firmware::write_image(image),
+            ),
+            Change::RemoveImage { customer, image } => {
+                self.erase(key::firmware::image(customer, *image));
+            }
+            Change::PutCampaign(campaign) => self.put_campaign(campaign),
+            Change::PutCampaignDevice {
+                campaign,
+                place,
+                row,
+            } => self.replace(
+                key::firmware::device(*campaign, *place),
+                &record::firmware::write_campaign_device(row),
+            ),
+            Change::RemoveCampaignDevices(campaign) => {
+                self.0.push(PlanStep::RemoveCampaignDevices(*campaign));
+            }
+            Change::RemoveCampaign { customer, campaign } => {
+                self.erase(key::firmware::campaign(customer, *campaign));
+                self.remove(key::firmware::open(*campaign));
+                for state in UpdateState::ALL {
+                    self.remove(key::firmware::counted(*campaign, state));
+                }
+            }
+        }
+    }
+
+    fn put_campaign(&mut self, campaign: &Campaign) {
+        self.replace(
+            key::firmware::campaign(&campaign.customer, campaign.id),
+            &record::firmware::write_campaign(campaign),
+        );
+        let open = key::firmware::open(campaign.id);
+        match campaign.is_open() {
+            true => self.put(open, campaign.customer.as_str().as_bytes()),
+            false => self.remove(open),
         }
     }
 
@@ -518,6 +570,10 @@ impl Steps {
 
     fn erase(&mut self, key: Key) {
         self.0.push(PlanStep::Erase(key.into()));
+    }
+
+    fn remove(&mut self, key: Key) {
+        self.0.push(PlanStep::Remove(key.into()));
     }
 
     fn put(&mut self, key: Key, row: &[u8]) {

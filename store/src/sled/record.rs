@@ -17,6 +17,7 @@ pub(crate) mod device;
 pub(crate) mod device_flags;
 pub(crate) mod entry;
 pub(crate) mod event;
+pub(crate) mod firmware;
 pub(crate) mod group;
 pub(crate) mod heads;
 pub(crate) mod idempotency;

@@ -189,7 +189,8 @@ impl Step<'_> {
                 ExchangeTarget::Action(_)
                 | ExchangeTarget::Observation(_)
                 | ExchangeTarget::Report(_)
-                | ExchangeTarget::Bootstrap,
+                | ExchangeTarget::Bootstrap
+                | ExchangeTarget::Update,
             )
             | None => false,
         }
@@ -268,7 +269,8 @@ impl Step<'_> {
                 Some(
                     ExchangeTarget::Report(_)
                     | ExchangeTarget::Notification(_)
-                    | ExchangeTarget::Bootstrap,
+                    | ExchangeTarget::Bootstrap
+                    | ExchangeTarget::Update,
                 )
                 | None => false,
             }
@@ -353,6 +355,7 @@ impl Step<'_> {
             }
             // Its further blocks are in the format of the first. A bootstrap has formats of its own.
             ExchangeTarget::Notification(_) | ExchangeTarget::Bootstrap => None,
+            ExchangeTarget::Update => self.update_message(state),
         }
     }
 
@@ -403,6 +406,7 @@ impl Step<'_> {
             ExchangeTarget::Report(part) => self.passive.answered(cx, ingest, (part, answer)),
             ExchangeTarget::Notification(token) => self.take_assembled(token, answer),
             ExchangeTarget::Bootstrap => self.take_bootstrap_answer(answer),
+            ExchangeTarget::Update => self.update_answered(answer),
         }
     }
 
@@ -451,6 +455,7 @@ impl Step<'_> {
             ExchangeTarget::Report(part) => self.passive.refused(cx, part, (code, &why)),
             ExchangeTarget::Notification(_) => self.observations.missed(cx, ingest, &why),
             ExchangeTarget::Bootstrap => self.miss_bootstrap_answer(&outcome),
+            ExchangeTarget::Update => self.update_refused(&why),
         }
     }
 
@@ -477,6 +482,7 @@ impl Step<'_> {
             | ExchangeTarget::Bootstrap => {
                 self.end_attempt(&ended, Outcome::failure(why));
             }
+            ExchangeTarget::Update => self.update_unanswered(),
         }
         // If nothing was received since the attempt began, not even an acknowledgement, the device
         // is gone, and no further attempts are spent on it.
@@ -515,6 +521,7 @@ impl Step<'_> {
             ExchangeTarget::Notification(_) => self.observations.missed(cx, ingest, &why),
             ExchangeTarget::Report(part) => self.passive.missed(cx, part, &why),
             ExchangeTarget::Bootstrap => self.miss_bootstrap_answer(&outcome),
+            ExchangeTarget::Update => self.update_unanswered(),
         }
     }
 

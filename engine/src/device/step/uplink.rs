@@ -85,6 +85,7 @@ impl Step<'_> {
             self.cx.log(Entry::first_registered);
         }
         self.passive.renew(&mut self.cx);
+        self.hasten_update();
         self.rebind(from);
         self.answer(datagram, Code::CREATED);
     }
@@ -119,6 +120,7 @@ impl Step<'_> {
             self.publish(Lifecycle::Updated);
         }
         self.passive.renew(&mut self.cx);
+        self.hasten_update();
         self.rebind(from);
         self.answer(datagram, Code::CHANGED);
     }
@@ -381,6 +383,7 @@ impl Step<'_> {
         self.observations.release(self.exchange.target());
         let in_flight = self.exchange.action();
         self.queue.release(self.cx.now(), in_flight);
+        self.release_update();
         self.cx.registration.note_protocol_seen(protocol)
     }
 

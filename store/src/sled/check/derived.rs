@@ -17,7 +17,7 @@ use crate::sled::record::{self, Unreadable, number};
 
 /// The tables whose rows are all derived from records, so that none is left without one. Counts are
 /// derived from several.
-pub(super) const TABLES: [Table; 31] = [
+pub(super) const TABLES: [Table; 32] = [
     Table::ClientOfOwner,
     Table::TokenOfClient,
     Table::TokenByExpiry,
@@ -49,6 +49,7 @@ pub(super) const TABLES: [Table; 31] = [
     Table::SmsOfMessage,
     Table::WakeUpSms,
     Table::SmsOfParts,
+    Table::OpenCampaign,
 ];
 
 /// What is known of a derived row.
@@ -132,13 +133,19 @@ impl<'t> Derivation<'t> {
             }
             Table::Sms => return self.of_sms(key, value),
             Table::Dead => return of_dead(key, value),
+            Table::Campaign => {
+                Change::PutCampaign(Box::new(record::firmware::read_campaign(value)?))
+            }
+            Table::FirmwareImage => return none(record::firmware::read_image(value)),
+            Table::CampaignDevice => return none(record::firmware::read_campaign_device(value)),
             Table::Format | Table::Epoch => return none(number::read_epoch(value)),
             Table::Counter
             | Table::ValuesCounted
             | Table::DevicesCounted
             | Table::DevicesOfTagCounted
             | Table::JobsCounted
-            | Table::SmsCounted => {
+            | Table::SmsCounted
+            | Table::CampaignDevicesCounted => {
                 return none(number::read_count(value));
             }
             Table::Record => return none(record::device::read_device(value)),
@@ -205,6 +212,7 @@ impl<'t> Derivation<'t> {
             | Table::SmsOfMessage
             | Table::WakeUpSms
             | Table::SmsOfParts
+            | Table::OpenCampaign
             | Table::RemovedSms => return Ok(Vec::new()),
         };
         self.applied(vec![change], key)
@@ -297,6 +305,7 @@ fn is_count_or_piece(key: &[u8]) -> bool {
                 | Table::DevicesOfTagCounted
                 | Table::JobsCounted
                 | Table::SmsCounted
+                | Table::CampaignDevicesCounted
                 | Table::Piece
         )
     )

@@ -195,6 +195,11 @@ pub(super) fn noun(table: Table) -> &'static str {
         Table::SmsOfParts => "rows of SMS by their parts",
         Table::SmsCounted => "counts of SMS",
         Table::RemovedSms => "marks of removed SMS",
+        Table::FirmwareImage => "firmware images",
+        Table::Campaign => "firmware campaigns",
+        Table::OpenCampaign => "rows of firmware campaigns that have not ended",
+        Table::CampaignDevice => "devices of firmware campaigns",
+        Table::CampaignDevicesCounted => "counts of devices of firmware campaigns",
     }
 }
 

@@ -9,6 +9,8 @@ use engine::bootstrap::{BootstrapOperation, BootstrapSecurity, BootstrapState};
 use engine::delivery::destination::{BrokerCommands, DestinationState, JsonPayload, Replay};
 use engine::device::record::{Connectivity, Logged, ObservationState, Wakefulness};
 use engine::event::{EventType, Lifecycle, PayloadKept};
+use engine::firmware::campaign::{CampaignState, DeliveryMethod};
+use engine::firmware::update::{UpdateState, UpdateStep};
 use engine::job::JobState;
 use engine::peer::Transport;
 use engine::profile::SecurityRequirement;
@@ -113,6 +115,30 @@ codes!(of_wait_reason, wait_reason, WaitReason {
     Uplink = 7,
     NotBefore = 8,
     Bootstrap = 9,
+    FirmwareUpdate = 10,
+});
+codes!(of_campaign_state, campaign_state, CampaignState {
+    Running = 1,
+    Paused = 2,
+    Halted = 3,
+    Done = 4,
+    Cancelled = 5,
+});
+codes!(of_delivery_method, delivery_method, DeliveryMethod { Auto = 1, Pull = 2 });
+codes!(of_update_state, update_state, UpdateState {
+    Pending = 1,
+    Transferring = 2,
+    Downloaded = 3,
+    Updating = 4,
+    Succeeded = 5,
+    Failed = 6,
+    Skipped = 7,
+});
+codes!(of_update_step, update_step, UpdateStep {
+    Offers = 1,
+    Downloads = 2,
+    Applies = 3,
+    Installs = 4,
 });
 codes!(of_observation_state, observation_state, ObservationState { Held = 1, Owed = 2 });
 codes!(of_protocol, protocol, Protocol { Udp = 1, Coap = 2, Lwm2m = 3 });

@@ -16,6 +16,7 @@ use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 
 use super::device_flags::{self, DEVICE_VERSION};
+use super::firmware::{FirmwareUpdateV1, read_update, update_record};
 use super::last_entries::{self, LastEntries};
 use super::value::{path_record, read_path};
 use super::{Unreadable, code, damaged, read, write};
@@ -55,6 +56,9 @@ struct DeviceV1<'a> {
     wakefulness: Option<u8>,
     #[n(12)]
     expired_lifetime_s: Option<NonZeroU32>,
+    /// Absent unless a campaign updates the device.
+    #[b(13)]
+    update: Option<FirmwareUpdateV1<'a>>,
 }
 
 #[derive(Decode, Encode)]
@@ -152,6 +156,7 @@ pub(crate) fn write_device(record: &DeviceRecord) -> Vec<u8> {
         wakefulness: (record.wakefulness != Wakefulness::default())
             .then(|| code::of_wakefulness(record.wakefulness)),
         expired_lifetime_s: record.expired_lifetime_s,
+        update: record.update.as_deref().map(update_record),
     };
     write(DEVICE_VERSION, &record)
 }
@@ -201,6 +206,10 @@ pub(crate) fn read_one_of_many(
         log_quota: record.log_quota.map_or(LogQuota::default(), |(day, used)| {
             LogQuota::restored(day, used)
         }),
+        update: record
+            .update
+            .map(|update| read_update(&update).map(Box::new))
+            .transpose()?,
         protocols_seen: read_heard_over(record.heard_over, record.heard_over_last)?,
         connectivity: record
             .connectivity

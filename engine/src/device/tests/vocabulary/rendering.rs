@@ -41,6 +41,9 @@ impl Names {
             }
             Effect::Expect(Expect::IdempotencyKeyUnused { .. }) => "expect no record".to_owned(),
             Effect::Expect(Expect::Taken(UniqueName::Device(_))) => "expect device".to_owned(),
+            Effect::Expect(Expect::CampaignDevice { place, row, .. }) => {
+                format!("expect place {place} {:?}", row.state)
+            }
             Effect::Expect(Expect::SmsIdFree(_)) => "expect an unused SMS id".to_owned(),
             Effect::Expect(
                 other @ (Expect::Free(_)
@@ -98,6 +101,14 @@ impl Names {
             Change::PutBootstrap { bootstrap, .. } => {
                 format!("bootstrap {:?}", bootstrap.state)
             }
+            Change::PutCampaignDevice { place, row, .. } => {
+                let why = row.reason.as_deref().map(|why| format!(": {why}"));
+                let why = why.unwrap_or_default();
+                format!(
+                    "save place {place} {:?} {} bytes{why}",
+                    row.state, row.bytes
+                )
+            }
             Change::PutCustomer(_)
             | Change::RemoveCustomer(_)
             | Change::RemoveActions(_)
@@ -120,6 +131,11 @@ impl Names {
             | Change::RemoveSchedule { .. }
             | Change::PutBootstrapConfig { .. }
             | Change::RemoveBootstrapConfig(_)
+            | Change::PutImage(_)
+            | Change::RemoveImage { .. }
+            | Change::PutCampaign(_)
+            | Change::RemoveCampaignDevices(_)
+            | Change::RemoveCampaign { .. }
             | Change::PutSms { was: Some(_), .. }
             | Change::AppendEntry(_) => panic!("not a device's to change: {change:?}"),
         }
@@ -347,6 +363,7 @@ fn count(add: &CounterDelta) -> String {
         Counter::CustomerActions { status, .. } => format!("of customer {status:?}"),
         Counter::DeviceActions { status, .. } => format!("of device {status:?}"),
         Counter::Devices(_) => "devices".to_owned(),
+        Counter::CampaignDevices { state, .. } => format!("of campaign {state:?}"),
     };
     format!("count {what} {:+}", add.delta)
 }

@@ -1,0 +1,48 @@
+//! The messages between the handle of campaigns, their supervisor and their runner.
+
+use actix::Message;
+use engine::firmware::campaign::{Campaign, CampaignCommand};
+use engine::firmware::runner::CampaignRefusal;
+use engine::idempotency::IdempotencyRecord;
+use engine::ids::{CampaignId, CustomerId};
+use engine::supervision::Generation;
+use tokio::sync::oneshot;
+
+/// Where the answer to a command goes.
+pub(super) type CampaignReply<T> = oneshot::Sender<Result<T, CampaignRefusal>>;
+
+/// Sends an answer.
+pub(super) fn answer<T>(reply: CampaignReply<T>, answer: Result<T, CampaignRefusal>) {
+    // A caller that went away can read it later.
+    let _ = reply.send(answer).is_ok();
+}
+
+/// A command for campaigns, which the supervisor hands to the runner.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) enum CampaignMessage {
+    /// Create a campaign.
+    Create {
+        campaign: Box<Campaign>,
+        record: Option<IdempotencyRecord>,
+        reply: CampaignReply<Campaign>,
+    },
+    /// Do this with a campaign.
+    Command {
+        id: CampaignId,
+        command: CampaignCommand,
+        reply: CampaignReply<Campaign>,
+    },
+    /// Stop the campaigns of a customer that is being removed.
+    Forget {
+        customer: CustomerId,
+        reply: CampaignReply<()>,
+    },
+    /// Begin nothing new, because the service stops.
+    Quiesce { reply: CampaignReply<()> },
+}
+
+/// To the supervisor: the runner panicked.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct CampaignsPanicked(pub(super) Generation);

@@ -1,0 +1,144 @@
+//! Where are the bytes of firmware images? Each is a file of its directory, named by its id; one
+//! that is still being received has another name.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use engine::firmware::ImageDigest;
+use engine::ids::ImageId;
+use tokio::task::spawn_blocking;
+
+/// How the name of a file ends that is still being received.
+const UNFINISHED: &str = ".part";
+
+/// The directory of the images.
+#[derive(Clone)]
+pub struct ImageFiles {
+    directory: Arc<Path>,
+}
+
+/// A file that is being received; it is removed unless it is kept.
+pub struct ImageUpload {
+    file: Option<(File, ImageDigest)>,
+    unfinished: PathBuf,
+    finished: PathBuf,
+    bytes: u64,
+}
+
+impl ImageFiles {
+    /// Opens the directory, and removes every file that is none of these images.
+    pub fn open(directory: &Path, images: &[ImageId]) -> io::Result<Self> {
+        fs::create_dir_all(directory)?;
+        let known: Vec<String> = images.iter().map(ToString::to_string).collect();
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if !known.iter().any(|known| name == known.as_str()) {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        Ok(Self {
+            directory: directory.into(),
+        })
+    }
+
+    /// Begins to receive an image.
+    pub async fn receive(&self, id: ImageId) -> io::Result<ImageUpload> {
+        let finished = self.path_of(id);
+        blocking(move || {
+            let mut unfinished = finished.clone().into_os_string();
+            unfinished.push(UNFINISHED);
+            let unfinished = PathBuf::from(unfinished);
+            let file = File::create(&unfinished)?;
+            Ok(ImageUpload {
+                file: Some((file, ImageDigest::default())),
+                unfinished,
+                finished,
+                bytes: 0,
+            })
+        })
+        .await
+    }
+
+    /// Removes an image; one that is not there is removed already.
+    pub async fn remove(&self, id: ImageId) -> io::Result<()> {
+        let path = self.path_of(id);
+        blocking(move || match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        })
+        .await
+    }
+
+    /// Reads a piece of an image; a shorter one at its end.
+    pub async fn read(&self, id: ImageId, from: u64, bytes: usize) -> io::Result<Vec<u8>> {
+        let path = self.path_of(id);
+        blocking(move || {
+            let mut file = File::open(path)?;
+            file.seek(SeekFrom::Start(from))?;
+            let mut piece = Vec::with_capacity(bytes);
+            let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+            file.take(bytes).read_to_end(&mut piece)?;
+            Ok(piece)
+        })
+        .await
+    }
+
+    fn path_of(&self, id: ImageId) -> PathBuf {
+        self.directory.join(id.to_string())
+    }
+}
+
+impl ImageUpload {
+    /// Writes what was received next.
+    pub async fn write(&mut self, piece: impl AsRef<[u8]> + Send + 'static) -> io::Result<()> {
+        let Some((mut file, mut digest)) = self.file.take() else {
+            return Err(io::Error::other("an earlier piece was not written"));
+        };
+        let length = piece.as_ref().len();
+        let written = blocking(move || {
+            file.write_all(piece.as_ref())?;
+            digest.update(piece.as_ref());
+            Ok((file, digest))
+        });
+        self.file = Some(written.await?);
+        self.bytes += length as u64;
+        Ok(())
+    }
+
+    /// How much was received.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Keeps the file: when this returns, it is durable. Returns the digest of its bytes.
+    pub async fn keep(mut self) -> io::Result<[u8; 32]> {
+        let Some((file, digest)) = self.file.take() else {
+            return Err(io::Error::other("an earlier piece was not written"));
+        };
+        let (from, to) = (self.unfinished.clone(), self.finished.clone());
+        blocking(move || {
+            file.sync_all()?;
+            fs::rename(from, &to)?;
+            let directory = to.parent().unwrap_or(Path::new("."));
+            File::open(directory)?.sync_all()?;
+            Ok(digest.finish())
+        })
+        .await
+    }
+}
+
+impl Drop for ImageUpload {
+    fn drop(&mut self) {
+        // After `keep` there is none. One that cannot be removed now is removed at the next start.
+        let _ = fs::remove_file(&self.unfinished).is_ok();
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    act: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    spawn_blocking(act).await.map_err(io::Error::other)?
+}

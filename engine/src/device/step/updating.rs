@@ -1,0 +1,268 @@
+//! How does the firmware update of a device proceed in a step? Its row in the campaign, the counts
+//! of the campaign and the record of the device change in one batch.
+
+use protocol::coap::message::Message;
+use protocol::lwm2m::operation;
+use protocol::lwm2m::payload::Scope;
+use protocol::lwm2m::value::Value;
+
+use super::Step;
+use crate::action::Protocol;
+use crate::change::Expect;
+use crate::device::exchange::ExchangeTarget;
+use crate::device::formats::AttemptState;
+use crate::device::samples::newest;
+use crate::device::update::{
+    FirmwareReport, OBJECT, UpdateEnd, UpdateProgress, UpdateRequest, instance,
+};
+use crate::effect::Effect;
+use crate::firmware::campaign::CampaignDevice;
+use crate::firmware::update::{FirmwareUpdate, NewUpdate, UpdateState, UpdateStep};
+use crate::ids::CampaignId;
+
+impl Step<'_> {
+    /// Begins the update of a campaign. The same command may come again: its answer may be lost.
+    pub(in crate::device) fn begin_update(&mut self, new: NewUpdate) {
+        let NewUpdate { update, row } = new;
+        let ongoing = self.cx.registration.ongoing_update().map(|it| &it.update);
+        if ongoing.is_some_and(|it| (it.campaign, it.place) == (update.campaign, update.place)) {
+            return;
+        }
+        self.cx.out.push(Effect::Expect(Expect::CampaignDevice {
+            campaign: update.campaign,
+            place: update.place,
+            row: Box::new(row),
+        }));
+        let obstacle = match ongoing {
+            Some(_) => Some("another campaign updates the device"),
+            None => self.no_firmware_object(),
+        };
+        let state = match obstacle {
+            Some(_) => UpdateState::Skipped,
+            None => update.step.state(),
+        };
+        self.save_update(&update, UpdateState::Pending, (state, obstacle));
+        if obstacle.is_none() {
+            self.cx.registration.begin_update(update);
+            self.save_record();
+            self.begin_next();
+        }
+    }
+
+    /// Ends the update of a campaign that ended before the device did.
+    pub(in crate::device) fn end_update(&mut self, campaign: CampaignId, end: UpdateEnd) {
+        let ongoing = self.cx.registration.ongoing_update().map(|it| &it.update);
+        let Some(update) = ongoing.filter(|it| it.campaign == campaign) else {
+            return;
+        };
+        let (state, why) = match (update.step, end) {
+            (UpdateStep::Installs, _) => {
+                let why = "the campaign ended before the device reported the result";
+                (UpdateState::Failed, why)
+            }
+            (_, UpdateEnd::Cancelled) => (UpdateState::Skipped, "the campaign was cancelled"),
+            (_, UpdateEnd::TimeOver) => (UpdateState::Failed, "the time of the campaign was over"),
+        };
+        self.drop_update_exchange();
+        self.conclude_update(state, Some(why));
+        self.begin_next();
+    }
+
+    /// Ends the update because the device is removed.
+    pub(in crate::device) fn retire_update(&mut self) {
+        if let Some(ongoing) = self.cx.registration.take_update() {
+            let ended = (UpdateState::Failed, Some("the device was removed"));
+            self.save_update(&ongoing.update, ongoing.saved, ended);
+        }
+    }
+
+    /// The next request of the update.
+    pub(super) fn next_update_request(&mut self) -> Option<(ExchangeTarget, Message)> {
+        let ongoing = self.cx.registration.ongoing_update()?;
+        ongoing.due(self.cx.now())?;
+        if let Some(why) = self.no_firmware_object() {
+            self.conclude_update(UpdateState::Skipped, Some(why));
+            return None;
+        }
+        let message = self.update_message(AttemptState::default());
+        if message.is_none() {
+            let why = "the device supports no format in which it can be requested";
+            self.conclude_update(UpdateState::Skipped, Some(why));
+        }
+        Some((ExchangeTarget::Update, message?))
+    }
+
+    /// The message of the next request, without the formats that were refused.
+    pub(super) fn update_message(&mut self, attempt: AttemptState) -> Option<Message> {
+        let ongoing = self.cx.registration.ongoing_update()?;
+        let uri = match ongoing.request() {
+            UpdateRequest::Offer => ongoing.update.uri.to_string(),
+            UpdateRequest::Read | UpdateRequest::Clear | UpdateRequest::Apply => String::new(),
+        };
+        let request = ongoing.request();
+        let label = self.observations.label(&mut self.cx);
+        let codec = self.cx.codec();
+        let resource = |id| instance().child(id).expect("an instance has resources");
+        match request {
+            UpdateRequest::Read => {
+                let format = codec.format_to_read(instance(), attempt.refused.formats);
+                Some(operation::read(label, codec.root(), instance(), format))
+            }
+            UpdateRequest::Clear | UpdateRequest::Offer => {
+                let value = Value::String(uri);
+                let planned = codec.planned_write(resource(1), &value, attempt.refused)?;
+                Some(operation::write(label, codec.root(), planned))
+            }
+            UpdateRequest::Apply => Some(operation::execute(label, codec.root(), resource(2), "")),
+        }
+    }
+
+    /// Takes the answer to a request of the update.
+    pub(super) fn update_answered(&mut self, answer: &Message) {
+        let now = self.cx.now();
+        let report = match self
+            .cx
+            .codec()
+            .values_in(now, Scope::Within(instance()), answer)
+        {
+            Ok(read) => FirmwareReport::of(&newest(&read.measurements)),
+            Err(_) => FirmwareReport::default(),
+        };
+        let Some(ongoing) = self.cx.registration.update_mut() else {
+            return;
+        };
+        let progress = match ongoing.request() {
+            UpdateRequest::Read => ongoing.reported(now, &report),
+            UpdateRequest::Clear | UpdateRequest::Offer | UpdateRequest::Apply => {
+                ongoing.accepted(now)
+            }
+        };
+        self.take_progress(progress);
+    }
+
+    /// Takes that the device refused a request of the update.
+    pub(super) fn update_refused(&mut self, why: &str) {
+        if let Some(ongoing) = self.cx.registration.update_mut() {
+            let progress = ongoing.refused(why);
+            self.take_progress(progress);
+        }
+    }
+
+    /// Takes that a request of the update was not answered.
+    pub(super) fn update_unanswered(&mut self) {
+        let now = self.cx.now();
+        if let Some(ongoing) = self.cx.registration.update_mut() {
+            ongoing.unanswered(now);
+        }
+    }
+
+    /// The device was heard, or its registration is new.
+    pub(super) fn release_update(&mut self) {
+        if let Some(ongoing) = self.cx.registration.update_mut() {
+            ongoing.release();
+        }
+    }
+
+    /// The device registered or updated its registration.
+    pub(super) fn hasten_update(&mut self) {
+        let in_flight = matches!(self.exchange.target(), Some(ExchangeTarget::Update));
+        if let Some(ongoing) = self.cx.registration.update_mut()
+            && !in_flight
+        {
+            ongoing.hasten();
+        }
+    }
+
+    /// A request that is due waits for the device to be heard, if the device cannot be reached.
+    pub(super) fn hold_back_update(&mut self) {
+        let now = self.cx.now();
+        if !self.cx.reachability().is_reachable(now)
+            && let Some(ongoing) = self.cx.registration.update_mut()
+            && ongoing.due(now).is_some()
+        {
+            ongoing.hold_back();
+        }
+    }
+
+    fn take_progress(&mut self, progress: UpdateProgress) {
+        let now = self.cx.now();
+        match progress {
+            UpdateProgress::Same => {}
+            UpdateProgress::Moved => self.save_step(None),
+            UpdateProgress::Succeeded => self.conclude_update(UpdateState::Succeeded, None),
+            UpdateProgress::Skipped(why) => {
+                self.conclude_update(UpdateState::Skipped, Some(&why));
+            }
+            UpdateProgress::Failed(why) => {
+                let ongoing = self.cx.registration.update_mut();
+                match ongoing.is_some_and(|it| it.try_again(now)) {
+                    true => self.save_step(Some(&why)),
+                    false => self.conclude_update(UpdateState::Failed, Some(&why)),
+                }
+            }
+        }
+    }
+
+    /// Saves a step of the update with the record of the device.
+    fn save_step(&mut self, why: Option<&str>) {
+        let Some(ongoing) = self.cx.registration.update_mut() else {
+            return;
+        };
+        let update = ongoing.update.clone();
+        let state = update.step.state();
+        let was = std::mem::replace(&mut ongoing.saved, state);
+        self.save_update(&update, was, (state, why));
+        self.save_record();
+    }
+
+    /// Ends the update.
+    fn conclude_update(&mut self, state: UpdateState, why: Option<&str>) {
+        if let Some(ongoing) = self.cx.registration.take_update() {
+            self.save_update(&ongoing.update, ongoing.saved, (state, why));
+            self.save_record();
+        }
+    }
+
+    fn save_update(
+        &mut self,
+        update: &FirmwareUpdate,
+        was: UpdateState,
+        (state, why): (UpdateState, Option<&str>),
+    ) {
+        let has_image = match state {
+            UpdateState::Downloaded | UpdateState::Updating | UpdateState::Succeeded => true,
+            UpdateState::Pending
+            | UpdateState::Transferring
+            | UpdateState::Failed
+            | UpdateState::Skipped => false,
+        };
+        let row = CampaignDevice {
+            device: self.cx.registration.identity().device(),
+            state,
+            bytes: update.image_bytes.filter(|_| has_image).unwrap_or_default(),
+            reason: why.map(Into::into),
+            updated_at: self.cx.now(),
+        };
+        let at = (update.campaign, update.place);
+        self.cx.out.save_campaign_device(at, was, row);
+    }
+
+    /// Why the device cannot be updated, if it has said what it has.
+    fn no_firmware_object(&self) -> Option<&'static str> {
+        let registration = self.cx.registration.registration();
+        match registration {
+            Some(it) if it.links.object(OBJECT).is_none() => {
+                Some("the device has no object 5 (firmware update)")
+            }
+            Some(_) => None,
+            None if self.cx.registration.has_used(Protocol::Lwm2m) => None,
+            None => Some("the device never registered over LwM2M"),
+        }
+    }
+
+    fn drop_update_exchange(&mut self) {
+        if matches!(self.exchange.target(), Some(ExchangeTarget::Update)) {
+            self.end_exchange();
+        }
+    }
+}

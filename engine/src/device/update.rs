@@ -1,0 +1,318 @@
+//! The firmware update of a device: what it is requested next, and what its answers mean (LwM2M
+//! Core 1.1 appendix E.6).
+//!
+//! ```text
+//!           state 0: Write /5/0/1      state 2: Execute /5/0/2      accepted
+//!  Offers ------------------> Downloads ----------> Applies ------------> Installs
+//!   ^                            |                     |                     |
+//!   '------ retries left --------+---- result >= 2 ----+---------------------+--> FAILED
+//!                                                      '--- result 1 --------+--> SUCCEEDED
+//! ```
+//!
+//! The state is read, not observed: at each registration and update, and meanwhile at growing
+//! intervals. A lost answer delays a read, and nothing else is lost. After a restart of either side
+//! the next read says how far the device is. The image is applied only in answer to a state that
+//! says that the device has it and was not told yet to install it.
+
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::payload::Reading;
+use protocol::lwm2m::value::Value;
+
+use crate::firmware::update::{FirmwareUpdate, UpdateState, UpdateStep};
+use crate::limits::{UPDATE_READ_MS, UPDATE_READ_MS_MAX};
+use crate::moment::Timestamp;
+
+/// The object of firmware updates.
+pub(super) const OBJECT: u16 = 5;
+
+/// The wait before another try: a device that failed may have to free memory, or find its network.
+const RETRY_MS: i64 = 60_000;
+
+/// How a campaign ended before the device did.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum UpdateEnd {
+    /// A caller cancelled it.
+    Cancelled,
+    /// Its time is over.
+    TimeOver,
+}
+
+/// An update in progress.
+pub(super) struct OngoingUpdate {
+    /// What is stored of it.
+    pub(super) update: FirmwareUpdate,
+    /// The state in its row of the campaign.
+    pub(super) saved: UpdateState,
+    /// What the device is requested next.
+    next: UpdateRequest,
+    /// When; without a time, at the next uplink.
+    at: Option<Timestamp>,
+    /// The wait before the next read.
+    wait_ms: i64,
+}
+
+/// What a device is requested for its update.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum UpdateRequest {
+    /// Read what the object says.
+    Read,
+    /// Write an empty URI, which ends an earlier download.
+    Clear,
+    /// Write the URI.
+    Offer,
+    /// Execute the update.
+    Apply,
+}
+
+/// What follows from an answer of the device.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) enum UpdateProgress {
+    /// Nothing that has to be saved.
+    Same,
+    /// The step changed.
+    Moved,
+    /// This try failed.
+    Failed(String),
+    /// The device cannot be given the image.
+    Skipped(String),
+    /// The device runs the image.
+    Succeeded,
+}
+
+/// What the object of a device says.
+#[derive(Debug, Default, Eq, PartialEq)]
+pub(super) struct FirmwareReport {
+    /// `/5/0/3`: 0 idle, 1 downloading, 2 downloaded, 3 updating.
+    state: Option<i64>,
+    /// `/5/0/5`: 0 none yet, 1 success, others are failures.
+    result: i64,
+    /// `/5/0/9`: 0 pull, 1 push, 2 both.
+    delivery: Option<i64>,
+    /// `/5/0/8`: the protocols over which it downloads.
+    protocols: Vec<i64>,
+}
+
+impl OngoingUpdate {
+    /// An update that begins, or is restored: the first read says how far the device is.
+    pub(super) fn new(update: FirmwareUpdate) -> Self {
+        Self {
+            saved: update.step.state(),
+            update,
+            next: UpdateRequest::Read,
+            at: Some(Timestamp::default()),
+            wait_ms: UPDATE_READ_MS,
+        }
+    }
+
+    /// What the device is to be requested now.
+    pub(super) fn due(&self, now: Timestamp) -> Option<UpdateRequest> {
+        let is_due = self.at.is_some_and(|at| at <= now);
+        is_due.then_some(self.next)
+    }
+
+    /// When it is to be requested something.
+    pub(super) fn next_timeout(&self) -> Option<Timestamp> {
+        self.at
+    }
+
+    /// The request in flight, if there is one.
+    pub(super) fn request(&self) -> UpdateRequest {
+        self.next
+    }
+
+    /// The device registered or updated its registration.
+    pub(super) fn hasten(&mut self) {
+        self.at = Some(Timestamp::default());
+        self.wait_ms = UPDATE_READ_MS;
+    }
+
+    /// The device was heard.
+    pub(super) fn release(&mut self) {
+        self.at.get_or_insert_default();
+    }
+
+    /// The device cannot be requested anything before it is heard.
+    pub(super) fn hold_back(&mut self) {
+        self.at = None;
+    }
+
+    /// A request was not answered: the state is read before anything is repeated.
+    pub(super) fn unanswered(&mut self, now: Timestamp) {
+        self.read_later(now);
+    }
+
+    /// Takes what the object of the device says.
+    pub(super) fn reported(&mut self, now: Timestamp, report: &FirmwareReport) -> UpdateProgress {
+        use UpdateStep::{Applies, Downloads, Installs, Offers};
+        let Some(state) = report.state else {
+            self.read_later(now);
+            return UpdateProgress::Failed("the device does not say its state (/5/0/3)".into());
+        };
+        match (self.update.step, state, report.result) {
+            (Offers, 3, _) => self.wait(now),
+            (Offers, ..) => match report.obstacle(&self.update.uri) {
+                Some(why) => UpdateProgress::Skipped(why),
+                None if state == 0 => self.request_now(UpdateRequest::Offer),
+                None => self.request_now(UpdateRequest::Clear),
+            },
+            (Applies | Installs, 0..=2, 1) => UpdateProgress::Succeeded,
+            (Downloads | Applies | Installs, 0..=2, 2..) if report.result != DEFERRED => {
+                UpdateProgress::Failed(failure(report.result))
+            }
+            (Downloads, 2, _) => {
+                self.update.step = Applies;
+                self.request_now(UpdateRequest::Apply);
+                UpdateProgress::Moved
+            }
+            (Downloads | Applies, 3, _) => {
+                self.update.step = Installs;
+                self.read_later(now);
+                UpdateProgress::Moved
+            }
+            (Applies, 2, 0) => self.request_now(UpdateRequest::Apply),
+            (Applies, 0 | 1, 0) => {
+                UpdateProgress::Failed("the device does not have the image any more".into())
+            }
+            (Downloads | Applies | Installs, ..) => self.wait(now),
+        }
+    }
+
+    /// Takes that the device did what was requested.
+    pub(super) fn accepted(&mut self, now: Timestamp) -> UpdateProgress {
+        let step = match self.next {
+            UpdateRequest::Read => return self.wait(now),
+            UpdateRequest::Clear => return self.request_now(UpdateRequest::Offer),
+            UpdateRequest::Offer => UpdateStep::Downloads,
+            UpdateRequest::Apply => UpdateStep::Installs,
+        };
+        self.update.step = step;
+        self.wait_ms = UPDATE_READ_MS;
+        self.read_later(now);
+        UpdateProgress::Moved
+    }
+
+    /// Takes that the device refused what was requested.
+    pub(super) fn refused(&mut self, why: &str) -> UpdateProgress {
+        match self.next {
+            // A device without the resource instance may have nothing to clear.
+            UpdateRequest::Clear => self.request_now(UpdateRequest::Offer),
+            UpdateRequest::Read if self.update.step == UpdateStep::Offers => {
+                let why = format!("the device does not let its object 5 be read: {why}");
+                UpdateProgress::Skipped(why)
+            }
+            UpdateRequest::Read => UpdateProgress::Failed(format!("reading /5/0 failed: {why}")),
+            UpdateRequest::Offer => {
+                UpdateProgress::Failed(format!("writing the URI to /5/0/1 failed: {why}"))
+            }
+            UpdateRequest::Apply => {
+                UpdateProgress::Failed(format!("executing /5/0/2 failed: {why}"))
+            }
+        }
+    }
+
+    /// Begins another try, if there is one left. Returns whether there is.
+    pub(super) fn try_again(&mut self, now: Timestamp) -> bool {
+        let Some(left) = self.update.retries_left.checked_sub(1) else {
+            return false;
+        };
+        self.update.retries_left = left;
+        self.update.step = UpdateStep::Offers;
+        self.next = UpdateRequest::Read;
+        self.wait_ms = UPDATE_READ_MS;
+        self.at = Some(now.plus_ms(RETRY_MS));
+        true
+    }
+
+    fn wait(&mut self, now: Timestamp) -> UpdateProgress {
+        self.read_later(now);
+        UpdateProgress::Same
+    }
+
+    fn read_later(&mut self, now: Timestamp) {
+        self.next = UpdateRequest::Read;
+        self.at = Some(now.plus_ms(self.wait_ms));
+        self.wait_ms = (self.wait_ms * 2).min(UPDATE_READ_MS_MAX);
+    }
+
+    fn request_now(&mut self, request: UpdateRequest) -> UpdateProgress {
+        self.next = request;
+        self.at = Some(Timestamp::default());
+        UpdateProgress::Same
+    }
+}
+
+impl FirmwareReport {
+    /// What the values of the object say.
+    pub(super) fn of(values: &Reading) -> Self {
+        let mut report = Self::default();
+        for (path, value) in values {
+            let Some(number) = integer(value) else {
+                continue;
+            };
+            match path.resource_id() {
+                Some(3) => report.state = Some(number),
+                Some(5) => report.result = number,
+                Some(8) => report.protocols.push(number),
+                Some(9) => report.delivery = Some(number),
+                Some(_) | None => {}
+            }
+        }
+        report
+    }
+
+    /// Why the device cannot download from a URI, as far as it says so.
+    fn obstacle(&self, uri: &str) -> Option<String> {
+        if self.delivery == Some(1) {
+            let why = "the device takes images by push only (/5/0/9), which is not supported";
+            return Some(why.to_owned());
+        }
+        let scheme = uri.split_once("://").map_or("", |(scheme, _)| scheme);
+        let number = match scheme {
+            "coap" => 0,
+            "coaps" => 1,
+            "http" => 2,
+            "https" => 3,
+            _ => return None,
+        };
+        let is_supported = self.protocols.is_empty() || self.protocols.contains(&number);
+        (!is_supported).then(|| format!("the device does not download over {scheme} (/5/0/8)"))
+    }
+}
+
+/// The path of the object instance.
+pub(super) fn instance() -> Path {
+    Path::instance(OBJECT, 0)
+}
+
+/// Result 11 of LwM2M 1.2: the device will update later.
+const DEFERRED: i64 = 11;
+
+fn integer(value: &Value) -> Option<i64> {
+    match value {
+        Value::Integer(number) | Value::Time(number) => Some(*number),
+        Value::UnsignedInteger(number) => i64::try_from(*number).ok(),
+        Value::Float(_)
+        | Value::Boolean(_)
+        | Value::CoreLink(_)
+        | Value::ObjectLink(_)
+        | Value::Opaque(_)
+        | Value::String(_) => None,
+    }
+}
+
+/// The values of `/5/0/5` in words.
+fn failure(result: i64) -> String {
+    let why = match result {
+        2 => "not enough flash memory for the image",
+        3 => "out of memory during the download",
+        4 => "the connection was lost during the download",
+        5 => "the integrity check of the image failed",
+        6 => "the type of the image is not supported",
+        7 => "the URI is invalid",
+        8 => "the update failed",
+        9 => "the protocol of the URI is not supported",
+        10 => "the update was cancelled on the device",
+        _ => "the device reports an unknown result",
+    };
+    format!("{why} (/5/0/5 is {result})")
+}
