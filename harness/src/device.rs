@@ -42,7 +42,9 @@ use self::event::{DeviceEvent, DeviceOutput, RegistrationLocation};
 use self::operation_log::{PerformedLog, PerformedOperation, PerformedRequest};
 use self::payload_formats::PayloadFormats;
 use self::plain::PlainPaths;
-use self::resource::{AnswerMode, Consequence, LIFETIME};
+use self::resource::{
+    AnswerMode, Consequence, FIRMWARE_RESULT, FIRMWARE_STATE, FIRMWARE_URI, LIFETIME,
+};
 use self::resources::Resources;
 use self::session::{Radio, RegistrationPhase, RequestPurpose, Session};
 use crate::rng::Rng;
@@ -190,6 +192,10 @@ impl SimulatedDevice {
 
     /// Cuts the power without sending anything: the device forgets everything but its resources.
     pub fn power_off(&mut self) {
+        // A download does not survive it: the connection was lost.
+        if self.resources.value(FIRMWARE_STATE) == Some(&Value::Integer(1)) {
+            self.firmware_is(0, 4);
+        }
         self.session = Session::new(self.rng.number_u16());
     }
 
@@ -371,11 +377,28 @@ impl SimulatedDevice {
             None | Some((_, Consequence::Nothing)) => {}
             Some((_, Consequence::Update)) => self.hasten_update(now_ms),
             Some((_, Consequence::Reboot)) => self.reboot(now_ms, out),
+            Some((_, Consequence::Download { result })) => {
+                let uri = self.resources.value(FIRMWARE_URI);
+                let is_given = uri != Some(&Value::String(String::new()));
+                self.firmware_is(i64::from(is_given && result == 0) * 2, result.into());
+            }
+            Some((_, Consequence::Install { result })) => {
+                self.firmware_is(0, result.into());
+                self.reboot(now_ms, out);
+            }
             Some((_, Consequence::Disable)) => {
                 let again_at_ms = now_ms.saturating_add(DISABLED_FOR_MS);
                 self.begin_deregister(now_ms, Some(again_at_ms), out);
             }
         }
+    }
+
+    /// Sets the state and the result of the firmware object.
+    fn firmware_is(&mut self, state: i64, result: i64) {
+        self.resources
+            .replace(FIRMWARE_STATE, Value::Integer(state));
+        self.resources
+            .replace(FIRMWARE_RESULT, Value::Integer(result));
     }
 
     fn awaken(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {

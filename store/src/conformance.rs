@@ -15,6 +15,7 @@ mod delivering;
 mod destinations;
 mod devices;
 mod events;
+mod firmware;
 mod fleet;
 pub(crate) mod idempotency;
 pub(crate) mod jobs;
@@ -59,7 +60,7 @@ pub struct TestBed<'a> {
 /// A property that must hold.
 type Law = fn(&TestBed<'_>);
 
-const LAWS: [(&str, Law); 92] = [
+const LAWS: [(&str, Law); 98] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -252,6 +253,16 @@ const LAWS: [(&str, Law); 92] = [
     (
         "the open requests of a job are known",
         schedules::know_the_open_requests_of_a_job,
+    ),
+    ("firmware images come back", firmware::images_come_back),
+    ("campaigns come back", firmware::campaigns_come_back),
+    (
+        "devices of a campaign are counted by their state",
+        firmware::devices_are_counted_by_state,
+    ),
+    (
+        "campaigns are removed with their devices",
+        firmware::campaigns_are_removed_with_their_devices,
     ),
     ("SMS come back and are listed", sms::come_back),
     (

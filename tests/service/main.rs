@@ -26,6 +26,7 @@ mod errors;
 mod failures;
 mod faults;
 mod finding;
+mod firmware;
 mod floods;
 mod formats;
 mod full_disk;

@@ -67,7 +67,11 @@ impl Answer {
             }
             Ok(input::DeviceReply::Cancelled(Err(refusal))) => Self::NotCancelled(*refusal),
             Ok(input::DeviceReply::Retired) => Self::Retired,
-            Ok(input::DeviceReply::ProfileRead | input::DeviceReply::Inspected(_)) => Self::Renamed,
+            Ok(
+                input::DeviceReply::ProfileRead
+                | input::DeviceReply::Inspected(_)
+                | input::DeviceReply::UpdateTaken,
+            ) => Self::Renamed,
             Err(Unserved::Unknown) => Self::Unknown,
             Err(Unserved::Busy | Unserved::Failed) => Self::Unserved,
         }

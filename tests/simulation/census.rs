@@ -150,7 +150,7 @@ impl Census {
             Ok(DeviceReply::Cancelled(Err(CancelRefusal::NotScheduled))) => &mut self.not_scheduled,
             Ok(DeviceReply::Retired) => &mut self.retired,
             Ok(DeviceReply::ProfileRead) => &mut self.renamed,
-            Ok(DeviceReply::Inspected(_)) => return,
+            Ok(DeviceReply::Inspected(_) | DeviceReply::UpdateTaken) => return,
             Err(Unserved::Unknown) => &mut self.unknown,
             Err(Unserved::Busy | Unserved::Failed) => &mut self.unserved,
         } += 1;

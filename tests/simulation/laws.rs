@@ -275,7 +275,10 @@ impl LawChecker {
                 promises::a_removed_device_is_gone(who, durable)
             }
             (Ok(DeviceReply::Submitted(Err(_)) | DeviceReply::Cancelled(Err(_))), _)
-            | (Ok(DeviceReply::ProfileRead | DeviceReply::Inspected(_)), _)
+            | (
+                Ok(DeviceReply::ProfileRead | DeviceReply::Inspected(_) | DeviceReply::UpdateTaken),
+                _,
+            )
             | (Err(Unserved::Busy | Unserved::Failed), _) => Ok(()),
         }
     }

@@ -16,6 +16,7 @@ mod exchanging;
 mod expiring;
 mod failing;
 mod fetching;
+mod firmware;
 mod forbidden;
 mod going_on;
 mod idempotency;

@@ -531,12 +531,13 @@ impl<R> RunningCampaign<R> {
                 place,
                 row: Box::new(row.clone()),
             });
+            let (state, reason) = match row.state.is_active() {
+                true => (UpdateState::Failed, "the device was removed"),
+                false => (UpdateState::Skipped, "there is no such device"),
+            };
             let ended = CampaignDevice {
-                state: match row.state.is_active() {
-                    true => UpdateState::Failed,
-                    false => UpdateState::Skipped,
-                },
-                reason: Some("the device was removed".into()),
+                state,
+                reason: Some(reason.into()),
                 updated_at: now,
                 ..row.clone()
             };

@@ -327,6 +327,14 @@ impl SimulatedDevice {
         let due_at_ms = match consequence {
             Consequence::Nothing => return,
             Consequence::Update => answered_at_ms,
+            Consequence::Download { .. } => {
+                self.firmware_is(1, 0);
+                answered_at_ms.saturating_add(CONSEQUENCE_AFTER_MS)
+            }
+            Consequence::Install { .. } => {
+                self.firmware_is(3, 0);
+                answered_at_ms.saturating_add(CONSEQUENCE_AFTER_MS)
+            }
             Consequence::Reboot | Consequence::Disable => {
                 answered_at_ms.saturating_add(CONSEQUENCE_AFTER_MS)
             }

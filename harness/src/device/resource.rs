@@ -9,6 +9,15 @@ use protocol::lwm2m::version::EnablerVersion;
 /// The lifetime of the registration, which the server may write.
 pub(super) const LIFETIME: Path = Path::resource(1, 0, 1);
 
+/// The URI of the image (LwM2M Core 1.1 appendix E.6).
+pub const FIRMWARE_URI: Path = Path::resource(5, 0, 1);
+
+/// The state of the firmware object.
+pub(super) const FIRMWARE_STATE: Path = Path::resource(5, 0, 3);
+
+/// The result of the last update.
+pub(super) const FIRMWARE_RESULT: Path = Path::resource(5, 0, 5);
+
 /// A resource, with its allowed operations and their effect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resource {
@@ -63,6 +72,17 @@ pub enum Consequence {
     Reboot,
     /// It deregisters, and registers again a day later (LwM2M Core 1.1 appendix E.2, resource 5).
     Disable,
+    /// It downloads the image whose URI was written, and reports this result; 0 stands for success
+    /// (LwM2M Core 1.1 appendix E.6). An empty URI ends a download.
+    Download {
+        /// The result.
+        result: u8,
+    },
+    /// It installs the image, reports this result, and reboots.
+    Install {
+        /// The result.
+        result: u8,
+    },
 }
 
 impl Resource {
@@ -125,6 +145,21 @@ pub fn defaults() -> Vec<Resource> {
         Resource::holding(Path::resource(6, 0, 1), Value::Float(13.405)),
         Resource::holding(Path::resource(3303, 0, 5700), Value::Float(21.5)),
         text(Path::resource(3303, 0, 5701), "Cel"),
+    ]
+}
+
+/// The firmware object of a device that downloads images over HTTP. The results of a download and of
+/// an installation are those of `/5/0/5`; a successful download reports none.
+pub fn firmware(download: u8, install: u8) -> Vec<Resource> {
+    let number = |path, value| Resource::holding(path, Value::Integer(value));
+    vec![
+        Resource::holding(FIRMWARE_URI, Value::String(String::new()))
+            .causing(Consequence::Download { result: download }),
+        Resource::executable(Path::resource(5, 0, 2))
+            .causing(Consequence::Install { result: install }),
+        number(FIRMWARE_STATE, 0),
+        number(FIRMWARE_RESULT, 0),
+        number(Path::resource(5, 0, 9), 0),
     ]
 }
 

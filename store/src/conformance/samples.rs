@@ -25,9 +25,10 @@ use engine::device::record::{
 };
 use engine::effect::Effects;
 use engine::event::{DeviceInfo, Event, EventContent, Lifecycle};
+use engine::firmware::update::{FirmwareUpdate, UpdateStep};
 use engine::ids::{
-    ActionId, ClientId, CustomerId, DestinationId, DeviceId, Endpoint, EntryId, EventId, Iccid,
-    Imsi, Msisdn, SecretId, SmsId, TraceId,
+    ActionId, CampaignId, ClientId, CustomerId, DestinationId, DeviceId, Endpoint, EntryId,
+    EventId, Iccid, Imsi, Msisdn, SecretId, SmsId, TraceId,
 };
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
@@ -181,6 +182,16 @@ pub fn record(second: i64, links: &str) -> DeviceRecord {
         } else {
             Logged::Yes
         },
+        update: (second % 2 == 0).then(|| {
+            Box::new(FirmwareUpdate {
+                campaign: CampaignId::from_bytes([5; 16]),
+                place: 7,
+                uri: "http://192.0.2.9/image".into(),
+                image_bytes: (second % 4 == 0).then_some(900),
+                retries_left: 2,
+                step: UpdateStep::Applies,
+            })
+        }),
         composite_unanswered: (second % 2 == 0).then_some(NonZeroU32::MAX),
         log_quota: match second % 2 {
             0 => LogQuota::restored(u16::MAX, 1),

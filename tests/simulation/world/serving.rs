@@ -307,6 +307,7 @@ impl World {
             Ok(DeviceReply::Retired) => "removed",
             Ok(DeviceReply::ProfileRead) => "it goes by it",
             Ok(DeviceReply::Inspected(_)) => "how it is",
+            Ok(DeviceReply::UpdateTaken) => "its update",
             Err(Unserved::Unknown) => "there is no such device",
             Err(Unserved::Busy | Unserved::Failed) => "not served",
         };

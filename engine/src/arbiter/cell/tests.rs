@@ -424,6 +424,7 @@ fn reply(answer: Result<DeviceReply, Unserved>) -> String {
         Ok(DeviceReply::Retired) => "Retired",
         Ok(DeviceReply::Inspected(_)) => "Inspected",
         Ok(DeviceReply::ProfileRead) => "ProfileRead",
+        Ok(DeviceReply::UpdateTaken) => "UpdateTaken",
     };
     answered.to_owned()
 }

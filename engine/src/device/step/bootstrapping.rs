@@ -191,7 +191,8 @@ impl Step<'_> {
                 ExchangeTarget::Action(_)
                 | ExchangeTarget::Observation(_)
                 | ExchangeTarget::Report(_)
-                | ExchangeTarget::Notification(_),
+                | ExchangeTarget::Notification(_)
+                | ExchangeTarget::Update,
             ) => {
                 let why = "the device asked for its bootstrap before it answered";
                 self.unanswered(ExchangeOutcome::DeviceGone, why);

@@ -5,6 +5,7 @@ mod amending;
 mod blocks;
 mod bootstrapping;
 mod defining;
+mod firmware;
 mod observing;
 mod occurring;
 mod plain;
@@ -49,6 +50,7 @@ use crate::tags::Tags;
 pub(super) use blocks::{block, small_blocks};
 pub(super) use bootstrapping::plan;
 pub(super) use defining::definition;
+pub(super) use firmware::UPDATABLE;
 pub(super) use observing::{
     BATTERY, end_observing, end_observing_several, observation_lost, observe, observe_several,
     observe_under, observing, read_several, tlv,

@@ -20,9 +20,9 @@ use crate::conformance::jobs::made;
 use crate::conformance::samples::{
     acme, at, batch, client, customer, device, entry, event, forgotten, token,
 };
-use crate::conformance::schedules;
 use crate::conformance::sms::{added, of_device, to_device, waking, with_message_ids};
 use crate::conformance::wait;
+use crate::conformance::{firmware, schedules};
 use crate::sled::key::Key;
 use crate::sled::key::log::EntryPlace;
 use crate::sled::record::entry::{link, write_entry};
@@ -42,7 +42,7 @@ enum Damage {
 use Damage::{Overwritten, Removed};
 
 /// What happens to the first row of a table, and what is found.
-const DAMAGED: [(Table, Damage, &str, Problem); 61] = [
+const DAMAGED: [(Table, Damage, &str, Problem); 65] = [
     (Table::Format, Overwritten, "", Problem::Unreadable),
     (
         Table::Customer,
@@ -303,6 +303,30 @@ const DAMAGED: [(Table, Damage, &str, Problem); 61] = [
         Table::ScheduleContents,
         Overwritten,
         "requests of schedules",
+        Problem::Unreadable,
+    ),
+    (
+        Table::Campaign,
+        Removed,
+        "rows of firmware campaigns that have not ended",
+        Problem::Surplus,
+    ),
+    (
+        Table::Campaign,
+        Overwritten,
+        "firmware campaigns",
+        Problem::Unreadable,
+    ),
+    (
+        Table::OpenCampaign,
+        Removed,
+        "rows of firmware campaigns that have not ended",
+        Problem::Missing,
+    ),
+    (
+        Table::CampaignDevice,
+        Overwritten,
+        "devices of firmware campaigns",
         Problem::Unreadable,
     ),
     (Table::Sms, Overwritten, "SMS", Problem::Unreadable),
@@ -606,6 +630,7 @@ fn filled(home: &Path) -> SledStore {
     commit(&store, batch(changes));
     made(&store, &acme(), 40, JOB_PART_DEVICES + 1);
     schedules::made(&store, &acme(), 41, Rhythm::Every { period_s: 60 });
+    firmware::made(&store, 42, 2);
     for (number, second) in [(1, 50), (2, 60)] {
         let device = device(&acme(), number);
         let parts = [(second + 1, 1, "hello "), (second, 2, "world")];

@@ -1,0 +1,255 @@
+//! What is a device requested for its firmware update, and what becomes of it?
+
+use protocol::coap::code::Code;
+
+use super::vocabulary::{
+    DeviceFixture, HOME, Lines, MINUTE, OBJECTS, S, UPDATABLE, all, sent, without_record,
+};
+use crate::device::update::UpdateEnd;
+use crate::firmware::update::UpdateStep;
+
+const URI: &str = "\"http://10.0.0.9/image\"";
+
+#[test]
+fn a_device_downloads_and_installs_an_image() {
+    let mut fixture = updatable();
+    let begun = all([
+        vec!["expect place 3 Pending".to_owned()],
+        state("Pending", "Transferring", 0, ""),
+        read("m1"),
+    ]);
+    assert_eq!(fixture.begin_update(0), begun);
+    let offered = sent(&format!("CON PUT /5/0/1 format 0 {URI} m2"));
+    assert_eq!(reported(&mut fixture, 0, 0), offered);
+    assert_eq!(
+        answered(&mut fixture, Code::CHANGED),
+        vec!["save place 3 Transferring 0 bytes"]
+    );
+    assert_eq!(later(&mut fixture, 2 * S), read("m3"));
+    assert_eq!(reported(&mut fixture, 1, 0), Lines::new());
+    assert_eq!(later(&mut fixture, 4 * S), read("m4"));
+    let downloaded = all([
+        state("Transferring", "Downloaded", 900, ""),
+        sent("CON POST /5/0/2 m5"),
+    ]);
+    assert_eq!(reported(&mut fixture, 2, 0), downloaded);
+    let installs = state("Downloaded", "Updating", 900, "");
+    assert_eq!(answered(&mut fixture, Code::CHANGED), installs);
+    assert_eq!(step_of(&fixture), Some(UpdateStep::Installs));
+    let registered = fixture.at(MINUTE).register_with(&["lwm2m=1.1"], UPDATABLE);
+    assert_eq!(registered.last(), read("m6").last(), "it is read at once");
+    let succeeded = state("Updating", "Succeeded", 900, "");
+    assert_eq!(reported(&mut fixture, 0, 1), succeeded);
+    assert_eq!(step_of(&fixture), None);
+    assert_eq!(fixture.deadline(), Some(86_460 * S), "only its lifetime");
+}
+
+#[test]
+fn an_earlier_download_is_cleared_before_the_image_is_offered() {
+    let mut fixture = updatable();
+    fixture.begin_update(0);
+    assert_eq!(
+        reported(&mut fixture, 2, 0),
+        sent("CON PUT /5/0/1 format 0 m2")
+    );
+    let offered = sent(&format!("CON PUT /5/0/1 format 0 {URI} m3"));
+    assert_eq!(answered(&mut fixture, Code::CHANGED), offered);
+}
+
+#[test]
+fn a_device_that_cannot_be_updated_is_skipped() {
+    let without = "the device has no object 5 (firmware update)";
+    let mut fixture = DeviceFixture::new();
+    fixture.register_with(&["lwm2m=1.1"], OBJECTS);
+    let skipped = |why: &str| {
+        all([
+            vec!["expect place 3 Pending".to_owned()],
+            state("Pending", "Skipped", 0, why),
+        ])
+    };
+    assert_eq!(fixture.begin_update(0), skipped(without));
+    let mut fixture = DeviceFixture::new();
+    let why = "the device never registered over LwM2M";
+    assert_eq!(fixture.begin_update(0), skipped(why));
+    let mut fixture = updatable();
+    fixture.begin_update(0);
+    let why = "another campaign updates the device";
+    assert_eq!(fixture.begin_update_of(8, 0), skipped(why));
+    let why = "the device takes images by push only (/5/0/9), which is not supported";
+    let values = [("/5/0/3", 0), ("/5/0/5", 0), ("/5/0/9", 1)];
+    let by_push = without_record(fixture.answer_values("/5/0", &values));
+    assert_eq!(by_push, state("Transferring", "Skipped", 0, why));
+}
+
+#[test]
+fn a_device_that_does_not_have_the_protocol_is_skipped() {
+    let mut fixture = updatable();
+    fixture.begin_update(0);
+    let values = [("/5/0/3", 0), ("/5/0/5", 0), ("/5/0/8/0", 0)];
+    let why = "the device does not download over http (/5/0/8)";
+    let skipped = without_record(fixture.answer_values("/5/0", &values));
+    assert_eq!(skipped, state("Transferring", "Skipped", 0, why));
+}
+
+#[test]
+fn a_failure_is_final_unless_retries_are_left() {
+    let mut fixture = updatable();
+    fixture.begin_update(1);
+    reported(&mut fixture, 0, 0);
+    answered(&mut fixture, Code::CHANGED);
+    later(&mut fixture, 2 * S);
+    let why = "the integrity check of the image failed (/5/0/5 is 5)";
+    let failed = vec![format!("save place 3 Transferring 0 bytes: {why}")];
+    assert_eq!(reported(&mut fixture, 0, 5), failed);
+    assert_eq!(later(&mut fixture, MINUTE), read("m4"));
+    let offered = sent(&format!("CON PUT /5/0/1 format 0 {URI} m5"));
+    assert_eq!(reported(&mut fixture, 0, 5), offered);
+    let why = "writing the URI to /5/0/1 failed: the device answered 4.00";
+    let refused = state("Transferring", "Failed", 0, why);
+    assert_eq!(answered(&mut fixture, Code::BAD_REQUEST), refused);
+}
+
+#[test]
+fn an_image_is_not_installed_again_after_a_restart() {
+    let mut fixture = updatable();
+    fixture.begin_update(0);
+    reported(&mut fixture, 0, 0);
+    answered(&mut fixture, Code::CHANGED);
+    later(&mut fixture, 2 * S);
+    let told = reported(&mut fixture, 2, 0);
+    assert_eq!(told.last(), sent("CON POST /5/0/2 m4").last());
+    fixture.restart();
+    assert_eq!(step_of(&fixture), Some(UpdateStep::Applies));
+    assert_eq!(without_record(fixture.timeout()), read("m5"));
+    let installing = state("Downloaded", "Updating", 900, "");
+    assert_eq!(reported(&mut fixture, 3, 0), installing);
+    fixture.restart();
+    assert_eq!(without_record(fixture.timeout()), read("m6"));
+    let why = "the update failed (/5/0/5 is 8)";
+    let failed = state("Updating", "Failed", 0, why);
+    assert_eq!(reported(&mut fixture, 2, 8), failed);
+}
+
+#[test]
+fn an_order_to_install_that_was_lost_is_repeated() {
+    let mut fixture = updatable();
+    fixture.begin_update(0);
+    reported(&mut fixture, 0, 0);
+    answered(&mut fixture, Code::CHANGED);
+    later(&mut fixture, 2 * S);
+    reported(&mut fixture, 2, 0);
+    fixture.restart();
+    fixture.timeout();
+    let repeated = sent("CON POST /5/0/2 m6");
+    assert_eq!(reported(&mut fixture, 2, 0), repeated);
+}
+
+#[test]
+fn a_sleeping_device_is_asked_at_its_next_uplink() {
+    let mut fixture = DeviceFixture::new();
+    fixture.register_with(&["lwm2m=1.1", "lt=86400", "b=U", "Q"], UPDATABLE);
+    fixture.at(10 * MINUTE);
+    let begun = fixture.begin_update(0);
+    let waits = all([
+        vec!["expect place 3 Pending".to_owned()],
+        state("Pending", "Transferring", 0, ""),
+    ]);
+    assert_eq!(begun, waits);
+    assert_eq!(fixture.deadline(), Some(86_400 * S), "nothing is due");
+    let updated = fixture.at(20 * MINUTE).update();
+    assert_eq!(updated.last(), read("m1").last());
+}
+
+#[test]
+fn the_end_of_a_campaign_ends_the_update() {
+    let mut fixture = updatable();
+    fixture.begin_update(0);
+    let why = "the campaign was cancelled";
+    let ended = state("Transferring", "Skipped", 0, why);
+    assert_eq!(fixture.end_update(UpdateEnd::Cancelled), ended);
+    assert_eq!(fixture.end_update(UpdateEnd::Cancelled), Lines::new());
+    let mut fixture = updatable();
+    fixture.begin_update(0);
+    let why = "the time of the campaign was over";
+    let ended = state("Transferring", "Failed", 0, why);
+    assert_eq!(fixture.end_update(UpdateEnd::TimeOver), ended);
+}
+
+#[test]
+fn a_removed_device_ends_its_row() {
+    let mut fixture = updatable();
+    fixture.begin_update(0);
+    let removed = fixture.removed();
+    let why = "the device was removed";
+    let row = state("Transferring", "Failed", 0, why);
+    assert!(row.iter().all(|line| removed.contains(line)), "{removed:?}");
+}
+
+#[test]
+fn the_same_command_begins_an_update_once() {
+    let mut fixture = updatable();
+    fixture.begin_update(0);
+    assert_eq!(fixture.begin_update(0), Lines::new());
+}
+
+#[test]
+fn a_device_that_does_not_answer_is_asked_again() {
+    let mut fixture = updatable();
+    fixture.begin_update(0);
+    let mut lines = Lines::new();
+    for _ in 0..12 {
+        lines = without_record(fixture.next_deadline());
+        if lines == read("m2") {
+            return;
+        }
+    }
+    panic!("{lines:?}");
+}
+
+fn updatable() -> DeviceFixture {
+    let mut fixture = DeviceFixture::new();
+    fixture.register_with(&["lwm2m=1.1", "lt=86400", "b=U"], UPDATABLE);
+    fixture
+}
+
+/// The object of the device is read.
+fn read(message: &str) -> Lines {
+    sent(&format!("CON GET /5/0 accept 11542 {message}"))
+}
+
+/// The row and the counts change.
+fn state(was: &str, is: &str, bytes: u64, why: &str) -> Lines {
+    let why = match why {
+        "" => String::new(),
+        why => format!(": {why}"),
+    };
+    vec![
+        format!("count of campaign {was} -1"),
+        format!("count of campaign {is} +1"),
+        format!("save place 3 {is} {bytes} bytes{why}"),
+    ]
+}
+
+/// The device answers the read with its state and its result.
+fn reported(fixture: &mut DeviceFixture, state: i64, result: i64) -> Lines {
+    let values = [("/5/0/3", state), ("/5/0/5", result)];
+    without_record(fixture.answer_values("/5/0", &values))
+}
+
+fn answered(fixture: &mut DeviceFixture, code: Code) -> Lines {
+    let answer = fixture.piggybacked(code);
+    without_record(fixture.receives(HOME, &answer))
+}
+
+/// The next read is due after so many milliseconds.
+fn later(fixture: &mut DeviceFixture, ms: i64) -> Lines {
+    let now = fixture.since_start_now();
+    let lines = without_record(fixture.next_deadline());
+    assert_eq!(fixture.since_start_now(), now + ms);
+    lines
+}
+
+fn step_of(fixture: &DeviceFixture) -> Option<UpdateStep> {
+    let update = fixture.saved_record().update.as_ref();
+    update.map(|update| update.step)
+}

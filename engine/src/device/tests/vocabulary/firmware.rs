@@ -1,0 +1,48 @@
+//! The vocabulary of firmware updates: a campaign begins and ends the update of the device.
+
+use crate::device::Device;
+use crate::device::update::UpdateEnd;
+use crate::firmware::campaign::CampaignDevice;
+use crate::firmware::update::{FirmwareUpdate, NewUpdate, UpdateStep};
+use crate::ids::CampaignId;
+
+use super::rendering::Lines;
+use super::{DeviceFixture, START, without_record};
+
+/// The objects of a device that can be updated.
+pub(in crate::device::tests) const UPDATABLE: &str = "</1/0>,</3/0>,</5/0>";
+
+impl DeviceFixture {
+    /// A campaign begins the update of the device; its record is left out of the effects.
+    pub(in crate::device::tests) fn begin_update(&mut self, retries: u8) -> Lines {
+        self.begin_update_of(7, retries)
+    }
+
+    /// The same of another campaign.
+    pub(in crate::device::tests) fn begin_update_of(&mut self, id: u8, retries: u8) -> Lines {
+        let update = FirmwareUpdate {
+            campaign: CampaignId::from_bytes([id; 16]),
+            place: 3,
+            uri: "http://10.0.0.9/image".into(),
+            image_bytes: Some(900),
+            retries_left: retries,
+            step: UpdateStep::Offers,
+        };
+        let row = CampaignDevice::new(super::profile().device, START);
+        let new = NewUpdate { update, row };
+        let begun = self.step(|device, m, out| device.begin_update(m, new, out));
+        without_record(begun.1)
+    }
+
+    /// The campaign of the device ended; its record is left out of the effects.
+    pub(in crate::device::tests) fn end_update(&mut self, end: UpdateEnd) -> Lines {
+        let campaign = CampaignId::from_bytes([7; 16]);
+        let ended = self.step(|device, m, out| device.end_update(m, (campaign, end), out));
+        without_record(ended.1)
+    }
+
+    /// The customer removes the device; its record is left out of the effects.
+    pub(in crate::device::tests) fn removed(&mut self) -> Lines {
+        without_record(self.step(Device::retire).1)
+    }
+}

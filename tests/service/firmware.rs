@@ -1,0 +1,380 @@
+//! Do devices update their firmware in campaigns, whatever happens meanwhile?
+
+use harness::device::configuration::Configuration;
+use harness::device::resource::{FIRMWARE_URI, firmware};
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::value::Value as Lwm2mValue;
+use serde_json::{Value, json};
+
+use crate::test_service::{TestService, error_codes, keys, page, silent_device, start, with};
+use crate::vocabulary::caller::{API, Caller, text};
+use crate::vocabulary::client::ApiClient;
+use crate::vocabulary::device::{DEVICE_IP, Device};
+use crate::vocabulary::http::{Request, Response};
+use crate::vocabulary::poll::until;
+use crate::vocabulary::service::Service;
+
+const IMAGE: &str = "an image of forty-two bytes, in plain text";
+const IMAGES: &str = "/management-api/v1/firmware/images";
+const CAMPAIGNS: &str = "/management-api/v1/firmware/campaigns";
+const OCTETS: &str = "application/octet-stream";
+const INSTALL: Path = Path::resource(5, 0, 2);
+
+#[test]
+fn an_image_is_stored_listed_and_deleted() {
+    let (mut service, mut caller) = start(&[]);
+    let stored = store(&caller, "?name=Meter&version=1.5.0", IMAGE);
+    let image = stored.expect(201);
+    assert_eq!(
+        keys(&image),
+        ["created", "id", "name", "sha256", "size", "version"]
+    );
+    let path = format!("{IMAGES}/{}", text(&image["id"]));
+    assert_eq!(stored.header("location"), Some(path.as_str()));
+    assert_eq!(
+        (&image["size"], &image["name"], &image["version"]),
+        (&json!(IMAGE.len()), &json!("Meter"), &json!("1.5.0"))
+    );
+    let digest = text(&image["sha256"]);
+    assert_eq!(digest.len(), 64);
+    let plain = store(&caller, "", IMAGE).expect(201);
+    assert_eq!(keys(&plain), ["created", "id", "sha256", "size"]);
+    assert_eq!(text(&plain["sha256"]), digest);
+    service.kill();
+    service.start_again();
+    caller.follow(&service);
+    assert_eq!(caller.request("GET", &path).expect(200), image);
+    let (ids, _) = page(&caller, "/firmware/images");
+    assert_eq!(ids, [text(&plain["id"]), text(&image["id"])]);
+    assert_eq!(files(&service).len(), 2);
+    assert_eq!(caller.request("DELETE", &path).status, 204);
+    assert_eq!(caller.request("GET", &path).status, 404);
+    assert_eq!(files(&service), [text(&plain["id"])]);
+}
+
+#[test]
+fn an_image_that_is_too_large_or_breaks_off_leaves_nothing() {
+    let (mut service, mut caller) = start(&[
+        ("SIGNALBOX_IMAGE_BYTES_MAX", "64"),
+        ("SIGNALBOX_IMAGES_BYTES_MAX", "100"),
+    ]);
+    let too_large = store(&caller, "", &"x".repeat(65));
+    check(&too_large, 413, &["BODY_TOO_LARGE"]);
+    store(&caller, "", &"x".repeat(64)).expect(201);
+    check(&store(&caller, "", &"x".repeat(64)), 409, &["IMAGE_QUOTA"]);
+    check(&store(&caller, "", ""), 400, &["MALFORMED_BODY"]);
+    let text = caller.authorized("POST", IMAGES).text("text/plain", "x");
+    check(
+        &text.send(caller.address()),
+        415,
+        &["UNSUPPORTED_MEDIA_TYPE"],
+    );
+    let begun = caller
+        .authorized("POST", IMAGES)
+        .header("content-type", OCTETS)
+        .header("content-length", "32");
+    begun.leave_behind(caller.address(), "only a part");
+    until("one file to be left", || {
+        (files(&service).len() == 1).then_some(())
+    });
+    std::fs::write(service.data_dir().join("firmware/left-behind"), "x").unwrap();
+    service.kill();
+    service.start_again();
+    caller.follow(&service);
+    assert_eq!(files(&service).len(), 1);
+}
+
+#[test]
+fn a_campaign_updates_its_devices() {
+    let (service, caller) = start(&[]);
+    let devices = ["meter-1", "meter-2", "meter-3"];
+    let devices = devices.map(|id| updatable(&service, &caller, id, (0, 1)));
+    silent_device(&caller, "silent");
+    let image = stored(&caller);
+    let ids = ["meter-1", "meter-2", "meter-3", "silent", "nobody"];
+    let created = caller.post(CAMPAIGNS, &campaign(&image, &ids));
+    let shown = created.expect(201);
+    let path = format!("{CAMPAIGNS}/{}", text(&shown["id"]));
+    assert_eq!(created.header("location"), Some(path.as_str()));
+    assert_eq!(shown["state"], "RUNNING");
+    let done = ended(&caller, &shown);
+    assert_eq!(done["state"], "DONE");
+    let counts = json!({
+        "PENDING": 0, "TRANSFERRING": 0, "DOWNLOADED": 0, "UPDATING": 0,
+        "SUCCEEDED": 3, "FAILED": 0, "SKIPPED": 2,
+    });
+    assert_eq!(done["counts"], counts);
+    let listed = rows(&caller, &shown);
+    for row in &listed[..3] {
+        assert_eq!(keys(row), ["bytes", "deviceId", "state", "updated"]);
+        assert_eq!(
+            (&row["state"], &row["bytes"]),
+            (&json!("SUCCEEDED"), &json!(IMAGE.len()))
+        );
+    }
+    assert_eq!(
+        listed[3]["reason"],
+        "the device never registered over LwM2M"
+    );
+    assert_eq!(listed[4]["reason"], "there is no such device");
+    for device in &devices {
+        assert_eq!(device.with(|it| it.executed(INSTALL)), 1);
+    }
+    let again = caller.request("POST", &format!("{path}/pause"));
+    check(&again, 409, &["CAMPAIGN_STATE"]);
+}
+
+#[test]
+fn a_device_downloads_the_image_from_the_uri_that_it_is_given() {
+    let (service, caller) = start(&[]);
+    let device = updatable(&service, &caller, "meter-1", (9, 1));
+    let image = stored(&caller);
+    // After its failure it waits for another try, and the campaign is open.
+    let body = with(campaign(&image, &["meter-1"]), "retries", 10);
+    let created = caller.post(CAMPAIGNS, &body).expect(201);
+    let uri = text(&created["url"]);
+    until("the device to be given the URI", || {
+        let given = device.with(|it| it.value(FIRMWARE_URI).cloned());
+        (given == Some(Lwm2mValue::String(uri.clone()))).then_some(())
+    });
+    let path = uri.split_once("//").unwrap().1;
+    let path = path[path.find('/').unwrap()..].to_owned();
+    let get = |header: (&str, &str)| {
+        let request = Request::new("GET", &path).header(header.0, header.1);
+        request.send(caller.address())
+    };
+    let whole = get(("accept", "*/*"));
+    assert_eq!((whole.status, whole.text()), (200, IMAGE));
+    assert_eq!(whole.header("accept-ranges"), Some("bytes"));
+    let etag = whole.header("etag").unwrap().to_owned();
+    let part = get(("range", "bytes=3-7"));
+    assert_eq!((part.status, part.text()), (206, &IMAGE[3..8]));
+    assert_eq!(part.header("content-range"), Some("bytes 3-7/42"));
+    assert_eq!(get(("range", "bytes=42-")).status, 416);
+    assert_eq!(get(("if-none-match", &etag)).status, 304);
+    let other = Request::new("GET", &format!("{path}0")).send(caller.address());
+    assert_eq!(other.status, 404, "the path cannot be guessed");
+    let in_use = caller.request("DELETE", &format!("{IMAGES}/{image}"));
+    check(&in_use, 409, &["IMAGE_IN_USE"]);
+    post(&caller, &created, "cancel").expect(200);
+    let gone = until("the end of the campaign", || {
+        let answer = get(("accept", "*/*"));
+        (answer.status == 404).then_some(answer)
+    });
+    assert_eq!(gone.status, 404);
+    let removed = caller.request("DELETE", &format!("{IMAGES}/{image}"));
+    assert_eq!(removed.status, 204);
+}
+
+#[test]
+fn a_campaign_halts_when_too_many_devices_fail_and_goes_on_when_it_is_resumed() {
+    let (service, caller) = start(&[]);
+    let _broken = updatable(&service, &caller, "meter-1", (5, 1));
+    let _well = updatable(&service, &caller, "meter-2", (0, 1));
+    let body = json!({
+        "url": "http://192.0.2.1/image", "deviceIds": ["meter-1", "meter-2"],
+        "method": "PULL", "concurrency": 1, "haltAtFailedPercent": 50,
+    });
+    let created = caller.post(CAMPAIGNS, &body).expect(201);
+    let halted = until("the halt", || {
+        let shown = show(&caller, &created);
+        (shown["state"] == "HALTED").then_some(shown)
+    });
+    assert_eq!(
+        (&halted["counts"]["FAILED"], &halted["counts"]["PENDING"]),
+        (&json!(1), &json!(1))
+    );
+    let failed = &rows(&caller, &created)[0];
+    assert_eq!(
+        failed["reason"],
+        "the integrity check of the image failed (/5/0/5 is 5)"
+    );
+    let resumed = post(&caller, &created, "resume").expect(200);
+    assert_eq!(resumed["state"], "RUNNING");
+    let done = ended(&caller, &created);
+    assert_eq!(done["counts"]["SUCCEEDED"], 1);
+}
+
+#[test]
+fn a_paused_campaign_begins_nothing_until_it_is_resumed_and_a_cancelled_one_nothing_at_all() {
+    let (service, caller) = start(&[]);
+    let device = updatable(&service, &caller, "meter-1", (0, 1));
+    let later = "2099-01-01T00:00:00.000";
+    let body = json!({
+        "url": "http://192.0.2.1/image", "deviceIds": ["meter-1"], "method": "AUTO",
+        "concurrency": 1, "notBefore": later,
+    });
+    check(&caller.post(CAMPAIGNS, &body), 400, &["OUT_OF_RANGE"]);
+    let body = json!({
+        "url": "http://192.0.2.1/image", "filter": {"q": "meter"}, "method": "AUTO",
+        "concurrency": 1, "canaryPercent": 10, "retries": 1, "ratePerMinute": 100,
+    });
+    let first = caller.post(CAMPAIGNS, &body).expect(201);
+    let cancelled = post(&caller, &first, "cancel").expect(200);
+    assert_eq!(cancelled["state"], "CANCELLED");
+    until("the device to be told", || {
+        (rows(&caller, &first)[0]["state"] == "SKIPPED").then_some(())
+    });
+    let second = caller.post(CAMPAIGNS, &body).expect(201);
+    let paused = post(&caller, &second, "pause").expect(200);
+    assert_eq!(paused["state"], "PAUSED");
+    check(&post(&caller, &second, "pause"), 409, &["CAMPAIGN_STATE"]);
+    let resumed = post(&caller, &second, "resume").expect(200);
+    assert_eq!(resumed["state"], "RUNNING");
+    let done = ended(&caller, &second);
+    assert_eq!(done["state"], "DONE");
+    assert!(device.with(|it| it.executed(INSTALL)) <= 1);
+}
+
+#[test]
+fn a_campaign_goes_on_after_the_service_was_killed() {
+    let mut setup = TestService::with(&[], configuration("meter-1", (0, 1)));
+    let _other = updatable(&setup.service, &setup.caller, "meter-2", (0, 1));
+    let body = json!({
+        "url": "http://192.0.2.1/image", "deviceIds": ["meter-1", "meter-2"],
+        "method": "PULL", "concurrency": 1,
+    });
+    let created = setup.caller.post(CAMPAIGNS, &body).expect(201);
+    for state in ["TRANSFERRING", "UPDATING"] {
+        until("a device under way", || {
+            let counts = &show(&setup.caller, &created)["counts"];
+            let ended = counts["SUCCEEDED"] == 2;
+            (counts[state] == 1 || ended).then_some(())
+        });
+        setup.crash();
+    }
+    let done = ended(&setup.caller, &created);
+    assert_eq!(
+        (&done["state"], &done["counts"]["SUCCEEDED"]),
+        (&json!("DONE"), &json!(2))
+    );
+    assert_eq!(setup.device.with(|it| it.executed(INSTALL)), 1, "once");
+}
+
+#[test]
+fn every_fault_of_a_campaign_is_named() {
+    let (_service, caller) = start(&[]);
+    let body = json!({
+        "imageId": "01890000-0000-7000-8000-000000000000", "url": "http://192.0.2.1/image",
+        "deviceIds": [], "method": "PUSH", "concurrency": 0, "retries": 99,
+        "canaryPercent": 101, "notAfter": "2020-01-01T00:00:00.000", "colour": "red",
+    });
+    let answer = caller.post(CAMPAIGNS, &body);
+    let fields = |answer: &Response| {
+        let errors = answer.json()["errors"].as_array().unwrap().clone();
+        let mut fields: Vec<_> = errors.iter().map(|it| text(&it["field"])).collect();
+        fields.sort();
+        fields
+    };
+    assert_eq!(answer.status, 400);
+    assert_eq!(
+        fields(&answer),
+        [
+            "canaryPercent",
+            "colour",
+            "concurrency",
+            "deviceIds",
+            "imageId",
+            "method",
+            "notAfter",
+            "retries",
+            "url"
+        ]
+    );
+    let empty = caller.post(CAMPAIGNS, &json!({}));
+    assert_eq!(error_codes(&empty.json()), ["REQUIRED"; 3]);
+    let elsewhere = json!({
+        "url": "ftp://192.0.2.1/image", "deviceIds": ["meter-1"], "concurrency": 1,
+    });
+    check(&caller.post(CAMPAIGNS, &elsewhere), 400, &["INVALID_VALUE"]);
+}
+
+#[test]
+fn images_and_campaigns_belong_to_their_customer_and_need_its_scopes() {
+    let (service, _) = start(&[]);
+    let own = ApiClient::of_new_customer(&service, "Initech");
+    let caller = own.caller(&service);
+    let image = stored(&caller);
+    let body = json!({
+        "url": "http://192.0.2.1/image", "deviceIds": ["meter-1"], "concurrency": 1,
+    });
+    let created = caller.post(CAMPAIGNS, &body).expect(201);
+    let other = Caller::of_new_customer(&service, "Globex");
+    let campaign = format!("{CAMPAIGNS}/{}", text(&created["id"]));
+    for path in [
+        format!("{IMAGES}/{image}"),
+        campaign.clone(),
+        format!("{campaign}/devices"),
+    ] {
+        assert_eq!(other.request("GET", &path).status, 404, "{path}");
+    }
+    let cancelled = other.request("POST", &format!("{campaign}/cancel"));
+    assert_eq!(cancelled.status, 404);
+    let reader = json!({ "name": "reader", "scopes": ["devices:read"] });
+    let reader = ApiClient::make(&service, &own.customer, &reader).caller(&service);
+    assert_eq!(reader.request("GET", &campaign).status, 200);
+    check(&reader.post(CAMPAIGNS, &body), 403, &["FORBIDDEN"]);
+}
+
+fn check(answer: &Response, status: u16, codes: &[&str]) {
+    let body = answer.expect(status);
+    assert_eq!(error_codes(&body), codes, "{body}");
+}
+
+/// Stores an image and returns its id.
+fn stored(caller: &Caller) -> String {
+    text(&store(caller, "", IMAGE).expect(201)["id"])
+}
+
+fn store(caller: &Caller, query: &str, image: &str) -> Response {
+    let request = caller.authorized("POST", &format!("{IMAGES}{query}"));
+    request.text(OCTETS, image).send(caller.address())
+}
+
+/// The names of the files of images.
+fn files(service: &Service) -> Vec<String> {
+    let files = std::fs::read_dir(service.data_dir().join("firmware")).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    names.collect()
+}
+
+fn campaign(image: &str, devices: &[&str]) -> Value {
+    json!({ "imageId": image, "deviceIds": devices, "method": "AUTO", "concurrency": 2 })
+}
+
+/// A registered device that downloads and installs with these results.
+fn updatable(service: &Service, caller: &Caller, id: &str, results: (u8, u8)) -> Device {
+    caller.create_device(id, DEVICE_IP);
+    Device::registered(service, configuration(id, results))
+}
+
+fn configuration(id: &str, (download, install): (u8, u8)) -> Configuration {
+    let mut configuration = Configuration::new(id);
+    configuration.resources.extend(firmware(download, install));
+    configuration
+}
+
+fn show(caller: &Caller, campaign: &Value) -> Value {
+    let path = format!("{CAMPAIGNS}/{}", text(&campaign["id"]));
+    caller.request("GET", &path).expect(200)
+}
+
+fn post(caller: &Caller, campaign: &Value, command: &str) -> Response {
+    let path = format!("{CAMPAIGNS}/{}/{command}", text(&campaign["id"]));
+    caller.request("POST", &path)
+}
+
+fn rows(caller: &Caller, campaign: &Value) -> Vec<Value> {
+    let path = format!("{API}/firmware/campaigns/{}/devices", text(&campaign["id"]));
+    let page = caller.request("GET", &path).expect(200);
+    page["items"].as_array().unwrap().clone()
+}
+
+/// The campaign once it has ended.
+fn ended(caller: &Caller, campaign: &Value) -> Value {
+    until("the end of the campaign", || {
+        let shown = show(caller, campaign);
+        let is_open = ["RUNNING", "PAUSED", "HALTED"].contains(&shown["state"].as_str().unwrap());
+        (!is_open).then_some(shown)
+    })
+}
