@@ -4,12 +4,12 @@ pub(super) mod campaigns;
 pub(super) mod described;
 pub(super) mod serving;
 
+use std::future::poll_fn;
 use std::pin::Pin;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_core::Stream;
 use serde::Serialize;
-use std::future::poll_fn;
 use tokio::time::{Instant, timeout};
 
 use actors::image_files::{ImageFiles, ImageUpload};

@@ -30,9 +30,16 @@ use engine::directory::device::{NewDevice, draft_device};
 use engine::event::{
     ActionResult, Cause, DeviceInfo, Event, EventContent, Lifecycle, PayloadKept, Telemetry,
 };
+use engine::firmware::FirmwareImage;
+use engine::firmware::campaign::{
+    Campaign, CampaignCounts, CampaignDevice, CampaignRules, CampaignState, DeliveryMethod,
+    ImageSource,
+};
+use engine::firmware::update::UpdateState;
+use engine::ids::ImageId;
 use engine::ids::{
-    ActionId, CustomerId, DeviceId, EntryId, EventId, Iccid, Imsi, JobId, Msisdn, ScheduleId,
-    TraceId,
+    ActionId, CampaignId, CustomerId, DeviceId, EntryId, EventId, Iccid, Imsi, JobId, Msisdn,
+    ScheduleId, TraceId,
 };
 use engine::job::{Job, JobDevice, JobOutcome, JobState};
 use engine::moment::{Moment, Timestamp};
@@ -60,6 +67,8 @@ use crate::api::device::{DeviceBody, InspectorBody, ListedDeviceBody};
 use crate::api::devices::DevicePageBody;
 use crate::api::dtls::{CertificateAuthoritiesBody, DtlsBody};
 use crate::api::error::{ApiError, ErrorDetail};
+use crate::api::firmware::ImageBody;
+use crate::api::firmware::campaigns::{CampaignBody, CampaignDeviceBody};
 use crate::api::jobs::{DryRunBody, JobBody, JobCreatedBody, JobDeviceBody};
 use crate::api::logs::EntryBody;
 use crate::api::logs::statistics::StatisticsBody;
@@ -111,6 +120,65 @@ fn a_job_with_its_devices() {
     let meter = |number: u32| DeviceId::parse(&format!("meter-{number}")).unwrap();
     let matched: Vec<_> = (1..=17).map(meter).collect();
     golden::check("job_dry_run", &DryRunBody::of(&matched));
+}
+
+#[test]
+fn a_firmware_image_and_a_campaign_with_its_devices() {
+    let customer = || CustomerId::parse("acme").unwrap();
+    let image = FirmwareImage {
+        id: ImageId::from_bytes([5; 16]),
+        customer: customer(),
+        name: Some("Meter".into()),
+        version: Some("1.5.0".into()),
+        created_at: NOON,
+        bytes: 262_144,
+        sha256: [0xab; 32],
+    };
+    golden::check("firmware_image", &ImageBody::of(&image));
+    let campaign = Campaign {
+        id: CampaignId::from_bytes([6; 16]),
+        customer: customer(),
+        state: CampaignState::Cancelled,
+        created_at: NOON,
+        source: ImageSource::Stored {
+            image: image.id,
+            bytes: image.bytes,
+        },
+        uri: "https://devices.example.com/firmware/06/07".into(),
+        secret: [7; 16],
+        method: DeliveryMethod::Auto,
+        devices: 3,
+        rules: CampaignRules {
+            concurrency: 10,
+            rate_per_minute: Some(60),
+            retries: 2,
+            canary_percent: Some(5),
+            halt_at_failed_percent: Some(10),
+            not_before: Some(NOON),
+            not_after: NOON.plus_s(86_400),
+        },
+        failures_accepted: 0,
+        is_stopping: false,
+    };
+    let counts = CampaignCounts::restored([1, 0, 0, 0, 1, 1, 0]);
+    golden::check("firmware_campaign", &CampaignBody::of(&campaign, counts));
+    let device = |number: u32, state, bytes, reason: Option<&str>| {
+        let device = CampaignDevice {
+            device: DeviceId::parse(&format!("meter-{number}")).unwrap(),
+            state,
+            bytes,
+            reason: reason.map(Into::into),
+            updated_at: NOON,
+        };
+        CampaignDeviceBody::of(device.shown(campaign.state))
+    };
+    let why = "the integrity check of the image failed (/5/0/5 is 5)";
+    let devices = vec![
+        device(1, UpdateState::Succeeded, 262_144, None),
+        device(2, UpdateState::Failed, 0, Some(why)),
+        device(3, UpdateState::Pending, 0, None),
+    ];
+    golden::check("firmware_campaign_devices", &PageBody::whole(devices));
 }
 
 #[test]

@@ -19,6 +19,8 @@ use crate::config::Config;
 use judge::faults;
 
 const JOB: &str = "/management-api/v1/jobs/{job}";
+const IMAGES: &str = "/management-api/v1/firmware/images";
+const CAMPAIGNS: &str = "/management-api/v1/firmware/campaigns";
 const SCHEDULES: &str = "/management-api/v1/schedules";
 const SCHEDULE: &str = "/management-api/v1/schedules/{schedule}";
 
@@ -91,6 +93,14 @@ const GOLDEN: &[(&str, &str, &str, u16)] = &[
     ("schedule_daily", SCHEDULES, "post", 201),
     ("schedule_with_request", SCHEDULE, "get", 200),
     ("schedule_with_filter", SCHEDULE, "get", 200),
+    ("firmware_image", IMAGES, "post", 201),
+    ("firmware_campaign", CAMPAIGNS, "post", 201),
+    (
+        "firmware_campaign_devices",
+        "/management-api/v1/firmware/campaigns/{campaign}/devices",
+        "get",
+        200,
+    ),
     ("actions_accepted", MANY_BY_COAP, "post", 202),
     ("actions_accepted", MANY_BY_LWM2M, "post", 202),
     ("device", DEVICES, "post", 201),
