@@ -355,7 +355,7 @@ impl Step<'_> {
             }
             // Its further blocks are in the format of the first. A bootstrap has formats of its own.
             ExchangeTarget::Notification(_) | ExchangeTarget::Bootstrap => None,
-            ExchangeTarget::Update => self.update_message(state),
+            ExchangeTarget::Update => self.update_message(state).map(Ok),
         }
     }
 
