@@ -15,7 +15,7 @@ mod delivering;
 mod destinations;
 mod devices;
 mod events;
-mod firmware;
+pub(crate) mod firmware;
 mod fleet;
 pub(crate) mod idempotency;
 pub(crate) mod jobs;
