@@ -49,8 +49,9 @@ pub trait DeviceReads: Send + Sync {
     /// Everything needed to restore a device.
     fn restored(&self, device: DeviceKey) -> ReadAnswer<Option<RestoredDevice>>;
 
-    /// The live devices in a range of keys, that is, those with a registration, a pending request, or
-    /// a silence after which they are offline: at most `max` of them, and at most as many as an engine can hold in memory safely.
+    /// The live devices in a range of keys, that is, those with a registration, a pending request,
+    /// or a silence after which they are offline: at most `max` of them, and at most as many as an
+    /// engine can hold in memory safely.
     ///
     /// This is what a start reads in the background; it never delays another query. Rows are read
     /// while commits go on, so the state of a device is right only if no commit changed it since

@@ -1,5 +1,5 @@
-//! Do applications learn from events when a device comes, goes, falls silent, sleeps and wakes, each
-//! once, also if the service is killed?
+//! Do applications learn from events when a device comes, goes, falls silent, sleeps and wakes,
+//! each once, also if the service is killed?
 
 use protocol::coap::code::Code;
 use serde_json::{Value, json};

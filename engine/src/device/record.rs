@@ -46,8 +46,8 @@ pub struct DeviceRecord {
     pub connectivity: Connectivity,
     /// Whether the device listens in queue mode, as far as its customer was told.
     pub wakefulness: Wakefulness,
-    /// The lifetime, in seconds, of a registration that expired while the device was still heard: it
-    /// is offline once it is silent for as long.
+    /// The lifetime, in seconds, of a registration that expired while the device was still heard:
+    /// the device is offline once it is silent for as long.
     pub expired_lifetime_s: Option<NonZeroU32>,
     /// Its firmware update, while a campaign updates it.
     pub update: Option<Box<FirmwareUpdate>>,

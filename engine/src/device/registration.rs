@@ -127,8 +127,8 @@ impl RegistrationState {
     /// Restores the state and its observations from a record.
     ///
     /// Updates that change nothing are saved only now and then. So a registration gets what remains
-    /// of its saved lifetime, extended by as much as may not have been saved, and silence counts from
-    /// as much later.
+    /// of its saved lifetime, extended by as much as may not have been saved, and silence counts
+    /// from as much later.
     pub(super) fn restored(
         profile: &Profile,
         mut record: DeviceRecord,
@@ -206,8 +206,8 @@ impl RegistrationState {
         was == Connectivity::Offline
     }
 
-    /// Begins to count the silence of a device that was heard before it was known how long it may be
-    /// silent. The record has to be saved, so that the device is restored at a start.
+    /// Begins to count the silence of a device that was heard before it was known how long it may
+    /// be silent. The record has to be saved, so that the device is restored at a start.
     pub(super) fn watch(&mut self, customer_s: Option<NonZeroU32>) {
         if self.is_to_be_watched(customer_s) {
             self.connectivity = Connectivity::Online;
@@ -242,8 +242,8 @@ impl RegistrationState {
             && self.silence_max_s(customer_s).is_some()
     }
 
-    /// How long the device may be silent: as its profile says, or else its customer, or else as long
-    /// as its registration lasts.
+    /// How long the device may be silent: as its profile says, or else its customer, or else as
+    /// long as its registration lasts.
     fn silence_max_s(&self, customer_s: Option<NonZeroU32>) -> Option<NonZeroU32> {
         let lifetime_s = || NonZeroU32::new(self.registration.as_ref()?.lifetime_s());
         match self.silence_max_of {
@@ -259,7 +259,8 @@ impl RegistrationState {
         }
     }
 
-    /// Notes that the device listens, if it is in queue mode. Returns whether that is not published.
+    /// Notes that the device listens, if it is in queue mode. Returns whether that is not published
+    /// yet.
     pub(super) fn note_awake(&mut self) -> bool {
         let is_new = self.is_in_queue_mode() && self.wakefulness != Wakefulness::Awake;
         if is_new {

@@ -99,8 +99,8 @@ impl LiveDevices {
         })
     }
 
-    /// Skips devices from whose record nothing is expected. A device with an unreadable record is not
-    /// skipped: the restore reports it.
+    /// Skips devices from whose record nothing is expected. A device with an unreadable record is
+    /// not skipped: the restore reports it.
     fn pass_absent(&mut self) -> Result<(), Fault> {
         while self.records.head.is_some() {
             match self.next_is_live() {
