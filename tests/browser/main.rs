@@ -18,7 +18,7 @@ use serde_json::json;
 use harness::device::configuration::{Configuration, Reachability};
 use protocol::coap::content::ContentFormat;
 use protocol::lwm2m::path::Path;
-use protocol::lwm2m::payload::Sample;
+use protocol::lwm2m::payload::{Measured, Sample};
 use protocol::lwm2m::value::Value;
 
 use vocabulary::caller::{API, Caller, text};
@@ -125,6 +125,8 @@ fn a_value_moves_in_its_chart() {
     let mut story = fleet.story("moving_value", &fleet.owner);
     story.wait_for("another value is sent");
     fleet.send(25.5);
+    story.wait_for("the values of five days are sent");
+    fleet.send_of_hours(120);
     story.end();
 }
 
@@ -211,6 +213,18 @@ impl Fleet {
             measured: None,
         }];
         self.device.send(ContentFormat::SENML_JSON, samples);
+    }
+
+    /// Has the device send a temperature of each of the last hours.
+    fn send_of_hours(&mut self, hours: i64) {
+        for hour in 1..=hours {
+            let samples = vec![Sample {
+                path: TEMPERATURE,
+                value: Value::Float(20.0),
+                measured: Some(Measured::Relative(-hour * 3_600_000)),
+            }];
+            self.device.send(ContentFormat::SENML_JSON, samples);
+        }
     }
 
     /// Hands in an SMS of the device, as the network does.

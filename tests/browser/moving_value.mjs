@@ -21,4 +21,10 @@ await story(async (page) => {
   equal(rows.length, 4);
   equal(rows[0], "received,measured,kind,path,value");
   match(rows[1], /,LwM2M send,\/3303\/0\/5700,25.5$/);
+
+  // More values than the page shows are reduced by the service.
+  wish("the values of five days are sent");
+  await page
+    .getByRole("img", { name: /123 values between 20 and 25.5, the last one 25.5$/ })
+    .waitFor();
 });

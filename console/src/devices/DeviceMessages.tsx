@@ -1,5 +1,5 @@
 // The history of a device, newest first: its messages, a chart of numbers, and a file of them.
-import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 
 import type { Schemas } from "../api/client";
@@ -9,6 +9,7 @@ import { Filters, SearchField } from "../ui/Filters";
 import { Refused } from "../ui/forms";
 import { LoadMore } from "../ui/LoadMore";
 import { DataTable, Select } from "../ui/parts";
+import type { Point } from "../ui/scale";
 import { type Search, given, text, word } from "../ui/search";
 import { Empty, Loaded } from "../ui/states";
 import { Time } from "../ui/Time";
@@ -21,10 +22,11 @@ import {
   measuredAt,
   messageTypes,
   pointsOf,
+  pointsOfBuckets,
   rowsOf,
 } from "./history";
 import { valueText } from "./objects";
-import { historyQuery, wholeHistory } from "./query";
+import { historyQuery, seriesQuery, wholeHistory } from "./query";
 
 export function readHistorySearch(search: Search): HistorySearch {
   return given({
@@ -49,7 +51,15 @@ export function DeviceMessages(props: { id: string; search: HistorySearch }) {
           }
           return (
             <>
-              {search.path !== undefined && <Numbers messages={messages} path={search.path} />}
+              {search.path !== undefined && (
+                <Numbers
+                  id={id}
+                  path={search.path}
+                  search={search}
+                  shown={pointsOf(messages, search.path)}
+                  isAll={!query.hasNextPage}
+                />
+              )}
               <SaveButton id={id} search={search} />
               <Messages of={messages} path={search.path} />
               <LoadMore label="Load older messages" query={query} />
@@ -101,12 +111,27 @@ function HistoryFilters(props: { id: string; search: HistorySearch }) {
   );
 }
 
-function Numbers(props: { messages: readonly Message[]; path: string }) {
-  const points = pointsOf(props.messages, props.path);
-  if (points.length < 2) return null;
+/** A chart of the numbers of a path: of those in the list, unless the service has more detail of all. */
+function Numbers(props: {
+  id: string;
+  path: string;
+  search: HistorySearch;
+  shown: readonly Point[];
+  isAll: boolean;
+}) {
+  const { id, path, search, shown, isAll } = props;
+  const { data } = useQuery({ ...seriesQuery(id, path, search), enabled: !isAll });
+  const buckets = data?.items ?? [];
+  const isReduced = buckets.length > shown.length;
+  const points = isReduced ? pointsOfBuckets(buckets) : shown;
+  const lastValue = isReduced ? buckets.at(-1)?.last : shown.at(-1)?.value;
+  if (points.length < 2 || lastValue === undefined) return null;
   return (
     <section className="card" aria-label="Chart">
-      <Chart label={props.path} points={points} />
+      <Chart label={path} points={points} lastValue={lastValue} />
+      {!isAll && (!isReduced || data?.truncated === true) && (
+        <p className="muted small">The chart has the latest part: narrow the time for others.</p>
+      )}
     </section>
   );
 }

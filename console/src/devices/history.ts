@@ -42,6 +42,15 @@ export function pointsOf(messages: readonly Message[], path: string): Point[] {
   return points.sort((one, other) => one.time - other.time);
 }
 
+/** The points of buckets: each the mean of its numbers. */
+export function pointsOfBuckets(buckets: readonly Schemas["SeriesBucket"][]): Point[] {
+  return buckets.map(({ time, count, min, max, mean }) => ({
+    time: timeOf(time).getTime(),
+    value: mean,
+    many: { count, low: min, high: max },
+  }));
+}
+
 /** The rows of a file: one for each value, and one for each message without values. */
 export function rowsOf(messages: readonly Message[]): string[][] {
   const head = ["received", "measured", "kind", "path", "value"];

@@ -78,6 +78,23 @@ export const historyQuery = (device: string, search: HistorySearch) =>
     refetchInterval: 10_000,
   });
 
+/** A week: as long as messages are kept by default. */
+const weekMs = 7 * 24 * 3_600_000;
+
+/** The numbers of a path, reduced to what a chart has room for. */
+export const seriesQuery = (device: string, path: string, { from, to }: HistorySearch) =>
+  queryOptions({
+    queryKey: ["device", device, "series", path, from, to],
+    queryFn: () => {
+      const end = to ?? new Date().toISOString();
+      const start = from ?? new Date(new Date(end).getTime() - weekMs).toISOString();
+      const query = { path, from: start, to: end, points: 300 };
+      const params = { path: { device }, query };
+      return bodyOf(api.GET("/management-api/v1/devices/{device}/series", { params }));
+    },
+    refetchInterval: 10_000,
+  });
+
 /** As many messages as a file takes: a device of a message a minute has as many in a week. */
 const exportedMax = 10_000;
 
