@@ -9,7 +9,9 @@ use std::time::Instant;
 
 use actix_web::web::ServiceConfig;
 use actors::broker::BrokerConnector;
+use actors::campaigns::{CampaignParts, Campaigns};
 use actors::delivery::{BrokerConnections, Deliveries, DeliveryParts, command_queue};
+use actors::image_files::ImageFiles;
 use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
 use actors::sms::network::SmsNetwork;
@@ -157,12 +159,22 @@ pub(crate) fn serve(
         Arc::clone(&commits),
         shelf.store.clone(),
     );
+    let campaign_parts = CampaignParts {
+        clock: shelf.clock.clone(),
+        commits: Arc::clone(&commits),
+        store: shelf.store.clone(),
+        devices: line.devices.clone(),
+    };
+    let images = std::env::temp_dir().join(format!("signalbox-images-{}", std::process::id()));
     let parts = ApiParts {
         commits,
         store: shelf.store.clone(),
         devices: line.devices.clone(),
         deliveries: Deliveries::start(delivering, Vec::new(), &line.logging),
         jobs: Jobs::start(job_parts, Vec::new(), Vec::new()),
+        campaigns: Campaigns::start(campaign_parts, Vec::new()),
+        image_files: ImageFiles::open(&images, &[]).expect("a directory for images"),
+        http: config.http,
         clock: shelf.clock.clone(),
         master_key,
         operator,

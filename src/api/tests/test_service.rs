@@ -12,9 +12,11 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use actors::broker::BrokerConnector;
+use actors::campaigns::{CampaignParts, Campaigns};
 use actors::clock::Clock;
 use actors::delivery::{BrokerConnections, Deliveries, DeliveryParts, command_queue};
 use actors::devices::Devices;
+use actors::image_files::ImageFiles;
 use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
 use actors::logging::Logging;
@@ -131,6 +133,12 @@ impl TestService {
             limits: config.job_limits(),
         };
         let jobs = Jobs::start(job_parts, Vec::new(), Vec::new());
+        let campaign_parts = CampaignParts {
+            clock: clock.clone(),
+            commits: Arc::clone(&commits),
+            store: store.clone(),
+            devices: devices.clone(),
+        };
         let sms_network = SmsNetwork::new(clock.clone(), commits.clone(), store.clone());
         let parts = ApiParts {
             commits,
@@ -138,6 +146,9 @@ impl TestService {
             devices,
             deliveries: post,
             jobs,
+            campaigns: Campaigns::start(campaign_parts, Vec::new()),
+            image_files: ImageFiles::open(&folder.path().join("firmware"), &[]).unwrap(),
+            http: config.http,
             clock,
             master_key,
             operator,
