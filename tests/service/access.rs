@@ -171,6 +171,12 @@ fn table() -> Vec<Entry> {
         found("setDeviceWakeUpMessage", 200).json(wake_up()),
         found("getDeviceWakeUpMessage", 200),
         found("deleteDeviceWakeUpMessage", 204),
+        of("setBootstrapConfiguration", 200).json(bootstrap()),
+        of("getBootstrapConfiguration", 200),
+        of("deleteBootstrapConfiguration", 204),
+        found("setDeviceBootstrapConfiguration", 200).json(bootstrap()),
+        found("getDeviceBootstrapConfiguration", 200),
+        found("deleteDeviceBootstrapConfiguration", 204),
         Entry {
             body: Some(("application/x-ndjson", line)),
             ..of("importDevices", 200)
@@ -296,6 +302,11 @@ fn schedule() -> Value {
 /// A message that wakes devices.
 fn wake_up() -> Value {
     json!({ "source_address": "1234", "type": "TEXT", "payload": "wake up" })
+}
+
+fn bootstrap() -> Value {
+    let server = json!({ "shortId": 1, "lifetime": 60, "binding": "U", "security": "NOSEC" });
+    json!({ "servers": [server] })
 }
 
 fn authorities() -> Value {
@@ -520,12 +531,8 @@ impl Owner {
         let put = caller.authorized("PUT", &path).json(&authorities());
         put.send(service.http).expect(200);
         for path in ["bootstrap".to_owned(), format!("devices/{ID}/bootstrap")] {
-            let server = json!({
-                "shortId": 1, "lifetime": 60, "binding": "U", "security": "NOSEC",
-            });
             let put = caller.authorized("PUT", &format!("{API}/{path}"));
-            let config = json!({ "servers": [server] });
-            put.json(&config).send(service.http).expect(200);
+            put.json(&bootstrap()).send(service.http).expect(200);
         }
         let put = caller.authorized("PUT", &format!("{API}/lwm2m/objects"));
         let object = put.text("application/xml", OBJECT).send(service.http);

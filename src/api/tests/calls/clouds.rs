@@ -162,7 +162,7 @@ async fn entries_for_lifecycle_events_add_up() {
         (
             json!([{"type": "LIFECYCLE", "kinds": ["AWAKE"]}, {"type": "LIFECYCLE"}]),
             json!([{"type": "LIFECYCLE", "kinds": ["FIRST_CONTACT", "REGISTERED", "UPDATED",
-                "DEREGISTERED", "EXPIRED", "OFFLINE", "BACK", "AWAKE"]}]),
+                "DEREGISTERED", "EXPIRED", "OFFLINE", "BACK", "AWAKE", "BOOTSTRAPPED"]}]),
         ),
     ];
     for (given, shown) in cases {
