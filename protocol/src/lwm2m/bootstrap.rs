@@ -146,6 +146,7 @@ fn request(label: ExchangeLabel, code: Code, path: Option<Path>) -> Message {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
     use proptest::prelude::{any, prop_assert_eq, proptest};
 
     use super::*;
@@ -195,7 +196,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_request_is_read_or_refused(queries in proptest::collection::vec("\\PC{0,12}", 0..4)) {
+        fn any_request_is_read_or_refused(queries in vec("\\PC{0,12}", 0..4)) {
             let _ = BootstrapRequest::decode(queries.iter().map(String::as_str));
         }
 
@@ -211,7 +212,7 @@ mod tests {
         }
 
         #[test]
-        fn any_answer_to_a_discover_is_read(payload in proptest::collection::vec(any::<u8>(), 0..64)) {
+        fn any_answer_to_a_discover_is_read(payload in vec(any::<u8>(), 0..64)) {
             let _ = instances_in(0, &payload);
         }
     }
