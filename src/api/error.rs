@@ -8,7 +8,7 @@ pub(super) mod described;
 use std::fmt;
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{ALLOW, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
+use actix_web::http::header::{ALLOW, CONTENT_RANGE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
 use serde::Serialize;
 
@@ -332,6 +332,14 @@ impl ApiError {
         let message = format!("the body must not be longer than {max} bytes");
         let fault = ErrorDetail::new("BODY_TOO_LARGE", message);
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, vec![fault]).closing()
+    }
+
+    /// 416: the part begins behind the end of what has so many bytes.
+    pub(super) fn range_not_satisfiable(bytes: u64) -> Self {
+        let message = format!("the range begins behind the end: there are {bytes} bytes");
+        let fault = ErrorDetail::new("RANGE_NOT_SATISFIABLE", message);
+        let whole = format!("bytes */{bytes}");
+        Self::new(StatusCode::RANGE_NOT_SATISFIABLE, vec![fault]).with(CONTENT_RANGE, &whole)
     }
 
     /// 413: the body has too many lines.

@@ -51,17 +51,16 @@ pub(in crate::api) fn list_images() -> ApiOperation {
 
 /// GET one image.
 pub(in crate::api) fn show_image() -> ApiOperation {
-    ApiOperation::new("getFirmwareImage", Tag::Firmware, "Get a firmware image").answer(
-        200,
-        image(),
-        "The image, without its bytes.",
-    )
+    ApiOperation::new("getFirmwareImage", Tag::Firmware, "Get a firmware image")
+        .description("Its name, version, length and SHA-256, not its bytes.")
+        .answer(200, image(), "The image.")
 }
 
 /// DELETE an image.
 pub(in crate::api) fn delete_image() -> ApiOperation {
     let summary = "Delete a firmware image";
     ApiOperation::new("deleteFirmwareImage", Tag::Firmware, summary)
+        .description("Also removes its bytes from the disk. Campaigns that have ended stay.")
         .answer_empty(204, "The image is deleted.")
         .refusal(
             409,
@@ -178,7 +177,17 @@ pub(in crate::api) fn send() -> ApiOperation {
             "The part of the image.",
         )
         .answer_empty(304, "The caller has the image.")
-        .answer_empty(416, "The part is behind the end of the image.")
+        .refusal(
+            416,
+            &["RANGE_NOT_SATISFIABLE"],
+            "The part is behind the end of the image.",
+        )
+        .answer_header(
+            416,
+            "Content-Range",
+            Schema::text(),
+            "The length of the image.",
+        )
 }
 
 fn image() -> Schema {

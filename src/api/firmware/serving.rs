@@ -76,13 +76,7 @@ pub(in crate::api) async fn send(
                 .insert_header((CONTENT_RANGE, range));
             part
         }
-        Some(Part::Beyond) => {
-            let range = format!("bytes */{}", image.bytes);
-            return Ok(response
-                .status(StatusCode::RANGE_NOT_SATISFIABLE)
-                .insert_header((CONTENT_RANGE, range))
-                .finish());
-        }
+        Some(Part::Beyond) => return Err(ApiError::range_not_satisfiable(image.bytes)),
     };
     let length = part.end - part.start;
     let body = ImagePieces {
