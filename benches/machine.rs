@@ -12,13 +12,14 @@ use engine::datagram::Datagram;
 use engine::delivery::address::policy::AddressPolicy;
 use engine::device::Device;
 use engine::device::record::{DeviceRecord, RestoredDevice};
+use engine::directory::bootstrap::ServiceUris;
 use engine::effect::{Effect, Effects, Outbound};
 use engine::ids::TraceId;
 use engine::limits::Limits;
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::policy::CustomerPolicy;
-use engine::rules::{EndpointTrust, Rules};
+use engine::rules::{EndpointTrust, NoSecBootstrap, Rules};
 use protocol::coap::code::Code;
 use protocol::coap::exchange::Transmission;
 use protocol::coap::message::{Message, MessageId};
@@ -82,6 +83,8 @@ struct Registered {
 
 fn registered() -> Registered {
     let rules = Rules {
+        bootstrap: NoSecBootstrap::default(),
+        uris: ServiceUris::default(),
         limits: Limits::default(),
         transmission: Transmission::STANDARD,
         names: EndpointTrust::AddressRequired,

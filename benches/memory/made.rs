@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use engine::bootstrap::{BootstrapConfig, BootstrapScope};
 use engine::certificate_authorities::CertificateAuthorities;
 use engine::change::{Batch, UniqueName};
 use engine::device::record::RestoredDevice;
@@ -108,6 +109,10 @@ impl DeviceReads for SyntheticStore {
     }
 
     fn wake_up_facts(&self, _: DeviceKey, _: SmsRules) -> ReadAnswer<Option<WakeUpFacts>> {
+        unknown()
+    }
+
+    fn bootstrap_config(&self, _: BootstrapScope) -> ReadAnswer<Option<BootstrapConfig>> {
         unknown()
     }
 

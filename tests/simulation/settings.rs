@@ -147,6 +147,8 @@ impl WorldSettings {
             rules: Rules {
                 limits: Limits::default(),
                 transmission: Transmission::STANDARD,
+                bootstrap: NoSecBootstrap::default(),
+                uris: ServiceUris::default(),
                 names: EndpointTrust::NameSuffices,
                 own: Box::default(),
                 addresses: AddressPolicy::PublicOnly,

@@ -185,6 +185,7 @@ impl SentRequest {
                 Some(
                     step_event::ExchangePurpose::Observation
                     | step_event::ExchangePurpose::Report
+                    | step_event::ExchangePurpose::Bootstrap
                     | step_event::ExchangePurpose::FirmwareUpdate,
                 ),
                 _,

@@ -47,6 +47,7 @@ const reasons: Record<NonNullable<Schemas["PendingActionRequest"]["waitsFor"]>, 
   OBSERVATION: "an observation that is renewed",
   NOTIFICATION: "the rest of a notification",
   BOOTSTRAP: "the bootstrap of the device",
+  FIRMWARE_UPDATE: "a request of its firmware update",
 };
 
 export function reasonOf(waitsFor: Schemas["PendingActionRequest"]["waitsFor"]): string {

@@ -11,7 +11,7 @@ const OPERATOR: &str = "/operator-api/v1/";
 const MANAGEMENT: &str = "/management-api/v1/";
 
 /// The routes without authorisation.
-const OPEN: [&str; 10] = [
+const OPEN: [&str; 11] = [
     "/",
     "/livez",
     "/readyz",
@@ -22,6 +22,7 @@ const OPEN: [&str; 10] = [
     "/docs/script.js",
     "/oauth/token",
     "/management-api/oauth/token",
+    "/firmware/{campaign}/{key}",
 ];
 
 #[test]
@@ -78,7 +79,7 @@ fn a_scope_has_the_subject_of_its_path() {
         path if path.contains("/jobs") => "actions",
         path if path.contains("/schedules") => "actions",
         path if path.contains("/devices") || path.contains("/dtls") => "devices",
-        path if path.ends_with("/bootstrap") => "devices",
+        path if path.ends_with("/bootstrap") || path.contains("/firmware/") => "devices",
         path if path.contains("/events/") => "devices",
         path if path.contains("/settings/") => "settings",
         path if path.ends_with("/presence") => "settings",

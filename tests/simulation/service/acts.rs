@@ -174,6 +174,7 @@ impl StepTrigger {
             UplinkKind::Register | UplinkKind::Update => wire::is_accepted(outbound),
             UplinkKind::Answer => is_fetched(events),
             UplinkKind::BlockPart
+            | UplinkKind::Bootstrap
             | UplinkKind::Deregister
             | UplinkKind::Unsolicited
             | UplinkKind::Ping

@@ -56,6 +56,8 @@ impl World {
             DeviceCommand::Submit(_) | DeviceCommand::SubmitWaking(_) => "do something",
             DeviceCommand::Cancel(_) => "cancel one",
             DeviceCommand::CancelAll => "cancel all",
+            DeviceCommand::BeginUpdate(_) => "begin an update",
+            DeviceCommand::EndUpdate(..) => "end an update",
             DeviceCommand::Retire => "be gone",
             DeviceCommand::Inspect => "say how it is",
             DeviceCommand::ReadProfile => "go by its new address",

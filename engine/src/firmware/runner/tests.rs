@@ -192,12 +192,14 @@ fn line(effect: &CampaignEffect<&'static str>) -> String {
             format!("stop {place}: {} {end:?}", named.unwrap())
         }
         CampaignEffect::Commit(_, batch) => {
-            let changes = batch.changes.iter().map(|change| match change {
-                Change::PutCampaign(campaign) => format!("{:?}", campaign.state),
-                Change::PutCampaignDevice { place, row, .. } => {
+            let changes = batch.changes.iter().map(|change| {
+                if let Change::PutCampaign(campaign) = change {
+                    format!("{:?}", campaign.state)
+                } else if let Change::PutCampaignDevice { place, row, .. } = change {
                     format!("place {place} {:?}", row.state)
+                } else {
+                    panic!("{change:?}")
                 }
-                other => panic!("{other:?}"),
             });
             format!("commit {}", changes.collect::<Vec<_>>().join(", "))
         }
