@@ -111,8 +111,7 @@ impl Step<'_> {
         let moved = from != Some(datagram.peer) && self.observations.renew_all();
         self.messages.move_to(&mut self.cx, datagram.peer);
         self.note_uplink(Protocol::Lwm2m);
-        let changed = self.cx.registration.update(update, now)
-            || from.is_some_and(|from| from.ip() != datagram.peer.ip());
+        let changed = self.cx.registration.update(update, now);
         if changed || moved || self.cx.registration.is_stale(now) {
             self.save_record();
         }
