@@ -2,8 +2,9 @@
 //!
 //! [`Device`] has four kinds of calls. `restore` builds it. `handle_datagram` and `handle_timeout`
 //! report what happened. `submit`, `submit_waking`, `cancel`, `cancel_all`, `begin_update`,
-//! `end_update` and `retire` are commands. The others only read. Each call leaves all its effects in the buffer it is given.
-//! `next_timeout` says when `handle_timeout` is due; an early call does no harm.
+//! `end_update` and `retire` are commands. The others only read. Each call leaves all its effects
+//! in the buffer it is given. `next_timeout` says when `handle_timeout` is due; an early call does
+//! no harm.
 //!
 //! A device is made of parts that own their fields. A step gives each input to the part it is for.
 //! A part knows those above it in this list and none below it:
@@ -64,7 +65,7 @@ use crate::change::{Change, Counter, CounterDelta, Expect, UniqueName};
 use crate::datagram::{Datagram, RefusedHandshake, UdpDatagram};
 use crate::directory::sms::waking::WakingAction;
 use crate::effect::{Effect, Effects, SendOutcome};
-use crate::firmware::update::NewUpdate;
+use crate::firmware::campaign::NewUpdate;
 use crate::ids::{ActionId, CampaignId, DeviceKey, TraceId};
 use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
@@ -88,7 +89,7 @@ use refusal::SubmitRefusal;
 use registration::RegistrationState;
 use snapshot::{CurrentExchange, PendingAction, Presence, Snapshot};
 use step::Step;
-use update::UpdateEnd;
+use update::{OngoingUpdate, UpdateEnd};
 
 /// One device.
 ///
@@ -103,12 +104,17 @@ pub struct Device {
 
 impl Device {
     /// Restores a device from its record. An attempt that was in flight counts as made.
-    pub fn restore(m: &mut Moment, policy: Arc<CustomerPolicy>, restored: RestoredDevice) -> Self {
-        let pending = restored.pending;
-        let busy = (!pending.is_empty()).then(|| Busy {
-            queue: ActionQueue::restored(pending, m.now()),
+    pub fn restore(
+        m: &mut Moment,
+        policy: Arc<CustomerPolicy>,
+        mut restored: RestoredDevice,
+    ) -> Self {
+        let update = restored.record.update.take();
+        let busy = Busy {
+            queue: ActionQueue::restored(restored.pending, m.now()),
+            update: update.map(|it| Box::new(OngoingUpdate::new(*it))),
             ..Busy::default()
-        });
+        };
         let (registration, observed) =
             RegistrationState::restored(&restored.profile, restored.record, m.now());
         let idle = Idle {
@@ -119,7 +125,7 @@ impl Device {
             next_message_id: u16::try_from(m.next_u32() >> 16).expect("shifted to 16 bits"),
             rate: RateWindow::default(),
         };
-        let busy = busy.map(Box::new);
+        let busy = (!busy.is_over()).then(|| Box::new(busy));
         Self { policy, idle, busy }
     }
 
@@ -378,15 +384,11 @@ impl Device {
     pub fn next_timeout(&self) -> Option<Timestamp> {
         let registration = self.idle.registration.registration();
         let busy = self.busy.as_ref().and_then(|busy| busy.next_timeout());
-        let update = self.idle.registration.ongoing_update();
-        let is_free = self.busy.as_ref().is_none_or(|it| it.exchange.is_idle());
-        let update = update.filter(|_| is_free);
         let ends = [
             registration.map(|it| it.expires_at),
             self.silence_timeout(),
             self.reachability().asleep_at(self.policy.sleep_events),
             busy,
-            update.and_then(|it| it.next_timeout()),
         ];
         ends.into_iter().flatten().min()
     }
@@ -451,7 +453,7 @@ impl Device {
 
     /// What the device is doing right now.
     pub fn snapshot(&self, now: Timestamp) -> Snapshot {
-        let record = self.idle.registration.record(&self.idle.observed);
+        let record = self.idle.registration.record(&self.idle.observed, None);
         let busy = self.busy.as_ref();
         Snapshot {
             first_contact_at: record.first_contact_at,

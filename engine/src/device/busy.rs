@@ -12,6 +12,7 @@ use crate::device::passive::{LearnedCapabilities, Round};
 use crate::device::queue::ActionQueue;
 use crate::device::record::Observation;
 use crate::device::registration::RegistrationState;
+use crate::device::update::OngoingUpdate;
 use crate::moment::Timestamp;
 
 /// The fields of the parts that an idle device has, too.
@@ -32,6 +33,7 @@ pub(super) struct Busy {
     pub(super) round: Option<Box<Round>>,
     pub(super) exchange: Exchange,
     pub(super) bootstrap: Option<Box<RunningBootstrap>>,
+    pub(super) update: Option<Box<OngoingUpdate>>,
     pub(super) incoming_body: Option<Box<IncomingBody>>,
     pub(super) other_peer: Option<Box<OtherPeer>>,
     pub(super) retained: Retained,
@@ -46,6 +48,7 @@ impl Busy {
             && self.round.is_none()
             && self.exchange.is_idle()
             && self.bootstrap.is_none()
+            && self.update.is_none()
             && self.retained.is_empty()
     }
 
@@ -60,9 +63,18 @@ impl Busy {
         let exchange = self.exchange.next_timeout();
         let expiry = self.queue.next_timeout(self.exchange.action());
         let incoming = self.incoming_body.as_ref().map(|it| it.expires_at());
-        [exchange, expiry, incoming, self.retained.next_timeout()]
-            .into_iter()
-            .flatten()
-            .min()
+        let is_free = self.exchange.is_idle();
+        let update = self.update.as_ref().filter(|_| is_free);
+        let update = update.and_then(|it| it.next_timeout());
+        [
+            exchange,
+            expiry,
+            incoming,
+            update,
+            self.retained.next_timeout(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 }

@@ -12,6 +12,7 @@ use crate::device::codec::Codec;
 use crate::device::reachability::Reachability;
 use crate::device::registration::RegistrationState;
 use crate::device::samples::Measurement;
+use crate::device::update::OngoingUpdate;
 use crate::effect::{Effect, Effects};
 use crate::event::{Cause, DeviceInfo, Event, EventContent, Lifecycle, Telemetry};
 use crate::ids::EventId;
@@ -29,6 +30,8 @@ pub(super) struct Context<'s> {
     pub(super) policy: &'s CustomerPolicy,
     pub(super) next_message_id: &'s mut u16,
     pub(super) registration: &'s mut RegistrationState,
+    /// The firmware update of the device, while a campaign updates it; stored with the record.
+    pub(super) update: &'s mut Option<Box<OngoingUpdate>>,
     /// The message whose data are published, if it can be recognised after a restart.
     pub(super) reporting: Option<MessageMark>,
 }

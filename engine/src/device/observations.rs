@@ -104,7 +104,9 @@ impl<'s> Observations<'s> {
 
     /// Saves the record of the device, which includes its observations.
     pub(super) fn save_record(&self, cx: &mut Context<'_>) {
-        cx.registration.save(self.observed, cx.m.now(), cx.out);
+        let update = cx.update.as_ref().map(|ongoing| &ongoing.update);
+        cx.registration
+            .save(self.observed, update, cx.m.now(), cx.out);
     }
 
     /// Classifies a notification of a path.

@@ -29,7 +29,6 @@ use crate::device::objects::ObjectLists;
 use crate::device::record::{
     Connectivity, DeviceRecord, Logged, Observation, ProtocolsSeen, Registration, Wakefulness,
 };
-use crate::device::update::OngoingUpdate;
 use crate::effect::{Effect, Effects};
 use crate::firmware::update::FirmwareUpdate;
 use crate::ids::DeviceKey;
@@ -110,8 +109,6 @@ pub(super) struct RegistrationState {
     unknown_object: Logged,
     composite_unanswered: Option<NonZeroU32>,
     log_quota: LogQuota,
-    /// Its firmware update, while a campaign updates it.
-    update: Option<Box<OngoingUpdate>>,
     /// The formats it has refused since it registered.
     refused: FormatSet,
     /// When the record was last saved, in seconds since 1970; 0 if it has to be saved in this step.
@@ -168,9 +165,6 @@ impl RegistrationState {
             unknown_object: record.unknown_object,
             composite_unanswered: record.composite_unanswered,
             log_quota: record.log_quota,
-            update: record
-                .update
-                .map(|update| Box::new(OngoingUpdate::new(*update))),
             refused: FormatSet::default(),
             saved_s: record.last_seen_at.unwrap_or_default().as_short_s().max(1),
             silent: false,
@@ -413,31 +407,27 @@ impl RegistrationState {
         }
     }
 
-    /// A campaign updates the device. The record has to be saved.
-    pub(super) fn begin_update(&mut self, update: FirmwareUpdate) {
-        self.update = Some(Box::new(OngoingUpdate::new(update)));
-    }
-
-    /// The update of the device, to go on with it.
-    pub(super) fn update_mut(&mut self) -> Option<&mut OngoingUpdate> {
-        self.update.as_deref_mut()
-    }
-
-    /// Ends the update of the device. The record has to be saved.
-    pub(super) fn take_update(&mut self) -> Option<OngoingUpdate> {
-        self.update.take().map(|ongoing| *ongoing)
-    }
-
-    pub(super) fn save(&mut self, observed: &[Observation], now: Timestamp, out: &mut Effects) {
+    /// Saves the record of the device, with what other parts store in it.
+    pub(super) fn save(
+        &mut self,
+        observed: &[Observation],
+        update: Option<&FirmwareUpdate>,
+        now: Timestamp,
+        out: &mut Effects,
+    ) {
         self.saved_s = now.as_short_s().max(1);
         out.push(Effect::Save(Change::PutRecord {
             device: self.key,
-            record: Box::new(self.record(observed)),
+            record: Box::new(self.record(observed, update)),
         }));
     }
 
-    /// The record of the device, with its observations.
-    pub(super) fn record(&self, observed: &[Observation]) -> DeviceRecord {
+    /// The record of the device, with its observations and its firmware update.
+    pub(super) fn record(
+        &self,
+        observed: &[Observation],
+        update: Option<&FirmwareUpdate>,
+    ) -> DeviceRecord {
         DeviceRecord {
             first_contact_at: self.first_contact_at.time(),
             last_seen_at: self.last_seen_at.time(),
@@ -454,10 +444,7 @@ impl RegistrationState {
                 SilenceMaxOf::Profile => None,
                 SilenceMaxOf::ExpiredRegistration => self.silence_max_s,
             },
-            update: self
-                .update
-                .as_ref()
-                .map(|ongoing| Box::new(ongoing.update.clone())),
+            update: update.cloned().map(Box::new),
         }
     }
 
@@ -515,11 +502,6 @@ impl RegistrationState {
     /// What the device announced when it left a request for several objects unanswered.
     pub(super) fn composite_unanswered(&self) -> Option<NonZeroU32> {
         self.composite_unanswered
-    }
-
-    /// The update of the device.
-    pub(super) fn ongoing_update(&self) -> Option<&OngoingUpdate> {
-        self.update.as_deref()
     }
 
     /// Whether it has ever used a protocol.

@@ -62,6 +62,7 @@ impl<'s> Step<'s> {
                 policy,
                 next_message_id: &mut idle.next_message_id,
                 registration: &mut idle.registration,
+                update: &mut busy.update,
                 reporting: None,
             },
             messages: Messages::new(&mut idle.recent, &mut busy.other_peer),
@@ -283,10 +284,10 @@ impl<'s> Step<'s> {
     }
 
     /// Begins the next exchange, unless one is in flight. During a bootstrap that is its next
-    /// request. The order of others: the rest of a notification,
-    /// which the device is in the middle of, then the oldest request that is ready and can be sent,
-    /// then observations to renew, then what its firmware update needs, then reads because the device
-    /// registered or updated its registration. After the rest of a notification a request goes first.
+    /// request. The order of others: the rest of a notification, which the device is in the middle
+    /// of, then the oldest request that is ready and can be sent, then observations to renew, then
+    /// what its firmware update needs, then reads because the device registered or updated its
+    /// registration. After the rest of a notification a request goes first.
     pub(super) fn begin_next(&mut self) {
         self.give_way();
         while self.exchange.is_idle() {

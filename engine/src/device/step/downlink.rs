@@ -353,7 +353,8 @@ impl Step<'_> {
                 let message = self.passive.message_of(&mut self.cx, observations, read);
                 message.map(Ok)
             }
-            // Its further blocks are in the format of the first. A bootstrap has formats of its own.
+            // Its further blocks are in the format of the first. A bootstrap has formats of its
+            // own.
             ExchangeTarget::Notification(_) | ExchangeTarget::Bootstrap => None,
             ExchangeTarget::Update => self.update_message(state).map(Ok),
         }

@@ -13,18 +13,18 @@ use crate::device::exchange::ExchangeTarget;
 use crate::device::formats::AttemptState;
 use crate::device::samples::newest;
 use crate::device::update::{
-    FirmwareReport, OBJECT, UpdateEnd, UpdateProgress, UpdateRequest, instance,
+    FirmwareReport, OBJECT, OngoingUpdate, UpdateEnd, UpdateProgress, UpdateRequest, instance,
 };
 use crate::effect::Effect;
-use crate::firmware::campaign::CampaignDevice;
-use crate::firmware::update::{FirmwareUpdate, NewUpdate, UpdateState, UpdateStep};
+use crate::firmware::campaign::{CampaignDevice, NewUpdate};
+use crate::firmware::update::{FirmwareUpdate, UpdateState, UpdateStep};
 use crate::ids::CampaignId;
 
 impl Step<'_> {
     /// Begins the update of a campaign. The same command may come again: its answer may be lost.
     pub(in crate::device) fn begin_update(&mut self, new: NewUpdate) {
         let NewUpdate { update, row } = new;
-        let ongoing = self.cx.registration.ongoing_update().map(|it| &it.update);
+        let ongoing = self.cx.update.as_deref().map(|it| &it.update);
         if ongoing.is_some_and(|it| (it.campaign, it.place) == (update.campaign, update.place)) {
             return;
         }
@@ -43,7 +43,7 @@ impl Step<'_> {
         };
         self.save_update(&update, UpdateState::Pending, (state, obstacle));
         if obstacle.is_none() {
-            self.cx.registration.begin_update(update);
+            *self.cx.update = Some(Box::new(OngoingUpdate::new(update)));
             self.save_record();
             self.begin_next();
         }
@@ -51,7 +51,7 @@ impl Step<'_> {
 
     /// Ends the update of a campaign that ended before the device did.
     pub(in crate::device) fn end_update(&mut self, campaign: CampaignId, end: UpdateEnd) {
-        let ongoing = self.cx.registration.ongoing_update().map(|it| &it.update);
+        let ongoing = self.cx.update.as_deref().map(|it| &it.update);
         let Some(update) = ongoing.filter(|it| it.campaign == campaign) else {
             return;
         };
@@ -70,7 +70,7 @@ impl Step<'_> {
 
     /// Ends the update because the device is removed.
     pub(in crate::device) fn retire_update(&mut self) {
-        if let Some(ongoing) = self.cx.registration.take_update() {
+        if let Some(ongoing) = self.cx.update.take() {
             let ended = (UpdateState::Failed, Some("the device was removed"));
             self.save_update(&ongoing.update, ongoing.saved, ended);
         }
@@ -78,7 +78,7 @@ impl Step<'_> {
 
     /// The next request of the update.
     pub(super) fn next_update_request(&mut self) -> Option<(ExchangeTarget, Message)> {
-        let ongoing = self.cx.registration.ongoing_update()?;
+        let ongoing = self.cx.update.as_deref()?;
         ongoing.due(self.cx.now())?;
         if let Some(why) = self.no_firmware_object() {
             self.conclude_update(UpdateState::Skipped, Some(why));
@@ -94,7 +94,7 @@ impl Step<'_> {
 
     /// The message of the next request, without the formats that were refused.
     pub(super) fn update_message(&mut self, attempt: AttemptState) -> Option<Message> {
-        let ongoing = self.cx.registration.ongoing_update()?;
+        let ongoing = self.cx.update.as_deref()?;
         let uri = match ongoing.request() {
             UpdateRequest::Offer => ongoing.update.uri.to_string(),
             UpdateRequest::Read | UpdateRequest::Clear | UpdateRequest::Apply => String::new(),
@@ -128,7 +128,7 @@ impl Step<'_> {
             Ok(read) => FirmwareReport::of(&newest(&read.measurements)),
             Err(_) => FirmwareReport::default(),
         };
-        let Some(ongoing) = self.cx.registration.update_mut() else {
+        let Some(ongoing) = self.cx.update.as_deref_mut() else {
             return;
         };
         let progress = match ongoing.request() {
@@ -142,7 +142,7 @@ impl Step<'_> {
 
     /// Takes that the device refused a request of the update.
     pub(super) fn update_refused(&mut self, why: &str) {
-        if let Some(ongoing) = self.cx.registration.update_mut() {
+        if let Some(ongoing) = self.cx.update.as_deref_mut() {
             let progress = ongoing.refused(why);
             self.take_progress(progress);
         }
@@ -151,14 +151,14 @@ impl Step<'_> {
     /// Takes that a request of the update was not answered.
     pub(super) fn update_unanswered(&mut self) {
         let now = self.cx.now();
-        if let Some(ongoing) = self.cx.registration.update_mut() {
+        if let Some(ongoing) = self.cx.update.as_deref_mut() {
             ongoing.unanswered(now);
         }
     }
 
     /// The device was heard, or its registration is new.
     pub(super) fn release_update(&mut self) {
-        if let Some(ongoing) = self.cx.registration.update_mut() {
+        if let Some(ongoing) = self.cx.update.as_deref_mut() {
             ongoing.release();
         }
     }
@@ -166,7 +166,7 @@ impl Step<'_> {
     /// The device registered or updated its registration.
     pub(super) fn hasten_update(&mut self) {
         let in_flight = matches!(self.exchange.target(), Some(ExchangeTarget::Update));
-        if let Some(ongoing) = self.cx.registration.update_mut()
+        if let Some(ongoing) = self.cx.update.as_deref_mut()
             && !in_flight
         {
             ongoing.hasten();
@@ -177,7 +177,7 @@ impl Step<'_> {
     pub(super) fn hold_back_update(&mut self) {
         let now = self.cx.now();
         if !self.cx.reachability().is_reachable(now)
-            && let Some(ongoing) = self.cx.registration.update_mut()
+            && let Some(ongoing) = self.cx.update.as_deref_mut()
             && ongoing.due(now).is_some()
         {
             ongoing.hold_back();
@@ -194,7 +194,7 @@ impl Step<'_> {
                 self.conclude_update(UpdateState::Skipped, Some(&why));
             }
             UpdateProgress::Failed(why) => {
-                let ongoing = self.cx.registration.update_mut();
+                let ongoing = self.cx.update.as_deref_mut();
                 match ongoing.is_some_and(|it| it.try_again(now)) {
                     true => self.save_step(Some(&why)),
                     false => self.conclude_update(UpdateState::Failed, Some(&why)),
@@ -205,7 +205,7 @@ impl Step<'_> {
 
     /// Saves a step of the update with the record of the device.
     fn save_step(&mut self, why: Option<&str>) {
-        let Some(ongoing) = self.cx.registration.update_mut() else {
+        let Some(ongoing) = self.cx.update.as_deref_mut() else {
             return;
         };
         let update = ongoing.update.clone();
@@ -217,7 +217,7 @@ impl Step<'_> {
 
     /// Ends the update.
     fn conclude_update(&mut self, state: UpdateState, why: Option<&str>) {
-        if let Some(ongoing) = self.cx.registration.take_update() {
+        if let Some(ongoing) = self.cx.update.take() {
             self.save_update(&ongoing.update, ongoing.saved, (state, why));
             self.save_record();
         }

@@ -3,7 +3,8 @@
 use crate::device::Device;
 use crate::device::update::UpdateEnd;
 use crate::firmware::campaign::CampaignDevice;
-use crate::firmware::update::{FirmwareUpdate, NewUpdate, UpdateStep};
+use crate::firmware::campaign::NewUpdate;
+use crate::firmware::update::{FirmwareUpdate, UpdateStep};
 use crate::ids::CampaignId;
 
 use super::rendering::Lines;
