@@ -174,9 +174,9 @@ mod tests {
     use crate::conformance::wait;
     use crate::{Commit, DeviceReads, DirectoryReads, Maintenance as _, Options, SledStore};
 
-    /// The secrets of the filled store: two keys of a device, a header and a secret of a webhook,
+    /// The secrets of the filled store: three keys of a device, a header and a secret of a webhook,
     /// a password and a key for a broker, a response, and the key of the service.
-    const SECRETS: u64 = 8;
+    const SECRETS: u64 = 9;
 
     fn call() -> IdempotencyKey {
         IdempotencyKey::from_bytes([7; 16])
@@ -212,10 +212,10 @@ mod tests {
             report: RekeyReport::default(),
         };
         rekeying.reseal_all(Table::Device, profile).unwrap();
-        assert_eq!(rekeying.report.resealed, 2);
+        assert_eq!(rekeying.report.resealed, 3);
         drop(store);
         let report = rekey(home.path(), &key(1), &key(2));
-        assert_eq!((report.resealed, report.already), (SECRETS - 2, 2));
+        assert_eq!((report.resealed, report.already), (SECRETS - 3, 3));
         let report = rekey(home.path(), &key(1), &key(2));
         assert_eq!((report.resealed, report.already), (0, SECRETS));
         let secrets = opened(home.path(), &key(2));
