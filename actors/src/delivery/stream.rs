@@ -106,6 +106,7 @@ impl EventStreams {
         describe_gauge!(OPEN, "Streams of events that are open.");
         describe_counter!(EVENTS, "Events that were sent to readers of streams.");
         gauge!(OPEN).increment(0.0);
+        counter!(EVENTS).increment(0);
         Self(Arc::new(StreamsInner {
             parts,
             open_by_customer: Mutex::default(),
