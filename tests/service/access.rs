@@ -202,6 +202,21 @@ fn table() -> Vec<Entry> {
         of("listSchedules", 200),
         found("getSchedule", 200),
         found("amendSchedule", 200).json(json!({ "state": "PAUSED" })),
+        Entry {
+            body: Some(("application/octet-stream", "an image".to_owned())),
+            ..of("createFirmwareImage", 201)
+        },
+        of("listFirmwareImages", 200),
+        found("getFirmwareImage", 200),
+        of("createFirmwareCampaign", 201).json(campaign()),
+        of("listFirmwareCampaigns", 200),
+        found("getFirmwareCampaign", 200),
+        found("listFirmwareCampaignDevices", 200),
+        found("pauseFirmwareCampaign", 200),
+        found("resumeFirmwareCampaign", 200),
+        found("cancelFirmwareCampaign", 200),
+        // The image of the campaign is elsewhere.
+        of("downloadFirmware", 404),
         of("createWebhook", 201).json(webhook),
         of("listWebhooks", 200),
         found("getWebhook", 200),
@@ -263,6 +278,7 @@ fn table() -> Vec<Entry> {
         found("getLogPayload", 200),
         // The other customer has defined the object, too.
         of("deleteObjectDefinition", 204),
+        found("deleteFirmwareImage", 204),
         found("deleteSchedule", 204),
         found("deleteWebhook", 204),
         found("deleteBroker", 204),
@@ -297,6 +313,14 @@ fn table() -> Vec<Entry> {
 fn schedule() -> Value {
     let request = with(read("/3/0/0"), "filter", json!({ "q": "nobody" }));
     json!({ "every": 86_400, "request": with(request, "protocol", "LWM2M") })
+}
+
+/// A campaign that does not begin while the test runs.
+fn campaign() -> Value {
+    json!({
+        "url": "https://signalbox.invalid/image", "deviceIds": [ID], "concurrency": 1,
+        "notBefore": "2099-01-01T00:00:00.000Z",
+    })
 }
 
 /// A message that wakes devices.
@@ -502,6 +526,11 @@ impl Owner {
         let job = text(&caller.post(&many, &nobody).expect(202)["jobId"]);
         let schedules = format!("{API}/schedules");
         let schedule = text(&caller.post(&schedules, &schedule()).expect(201)["id"]);
+        let image = caller.authorized("POST", &format!("{API}/firmware/images"));
+        let image = image.text("application/octet-stream", "an image");
+        let image = text(&image.send(service.http).expect(201)["id"]);
+        let campaigns = format!("{API}/firmware/campaigns");
+        let campaign = text(&caller.post(&campaigns, &campaign()).expect(201)["id"]);
         let device = UdpDevice::from(DEVICE_IP, service);
         device.send(&[b'x'; 17]);
         device.send(b"on");
@@ -542,6 +571,9 @@ impl Owner {
             ("{request}", request),
             ("{job}", job),
             ("{schedule}", schedule),
+            ("{image}", image),
+            ("{campaign}", campaign),
+            ("{key}", "unknown".to_owned()),
             ("{entry}", entry),
             ("{webhook}", webhook),
             ("{broker}", broker),
