@@ -15,7 +15,7 @@ use engine::device::snapshot::Snapshot;
 use engine::device::update::UpdateEnd;
 use engine::directory::sms::waking::{WakeUpFacts, WakingAction};
 use engine::dispatch::shard_map::ShardMap;
-use engine::firmware::update::NewUpdate;
+use engine::firmware::campaign::NewUpdate;
 use engine::ids::{ActionId, CampaignId, CustomerId, DeviceKey};
 use engine::rules::Rules;
 use engine::strangers::{Stranger, merged};

@@ -48,8 +48,8 @@ pub const CAMPAIGN_ROWS_COMMITTED: usize = 512;
 pub const CAMPAIGN_ROWS_READ: usize = 32;
 
 /// How often a campaign looks at what became of its devices: often enough that devices follow each
-/// other without a pause that counts against a download, seldom enough that a campaign of days costs
-/// nothing. A device that could not be asked is asked again then.
+/// other without a pause that counts against a download, seldom enough that a campaign of days
+/// costs nothing. A device that could not be asked is asked again then.
 pub const CAMPAIGN_LOOK_MS: i64 = 1_000;
 
 /// How long a campaign lasts at most: a year, in which each device of a fleet is heard.

@@ -74,9 +74,9 @@ macro_rules! segments {
 }
 
 segments!(
-    ActionId "request", ClientId "client", CustomerId "customer", DeviceId "device",
-    EntryId "entry", EventId "event", Iccid "iccid", ImageId "image", CampaignId "campaign", JobId "job", ScheduleId "schedule",
-    SecretId "secret", Version "version"
+    ActionId "request", CampaignId "campaign", ClientId "client", CustomerId "customer",
+    DeviceId "device", EntryId "entry", EventId "event", Iccid "iccid", ImageId "image",
+    JobId "job", ScheduleId "schedule", SecretId "secret", Version "version"
 );
 
 impl Segment for &'static Partner {

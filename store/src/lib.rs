@@ -2,9 +2,9 @@
 //!
 //! There is a trait for each kind of caller, and each caller holds those it needs: [`Commit`] makes
 //! a batch durable, all of it or nothing; [`DeviceReads`], [`DirectoryReads`], [`DeliveryReads`],
-//! [`JobReads`], [`SmsReads`] and [`FirmwareReads`] are named queries; [`Maintenance`] keeps the store in order.
-//! [`Store`] is all of them. Keys and bytes exist only inside an engine's folder. An engine decides
-//! nothing about the domain; every engine passes the suite in `conformance`.
+//! [`JobReads`], [`SmsReads`] and [`FirmwareReads`] are named queries; [`Maintenance`] keeps the
+//! store in order. [`Store`] is all of them. Keys and bytes exist only inside an engine's folder.
+//! An engine decides nothing about the domain; every engine passes the suite in `conformance`.
 
 mod backup;
 mod commit;

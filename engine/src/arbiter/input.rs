@@ -10,7 +10,7 @@ use crate::device::snapshot::Snapshot;
 use crate::device::update::UpdateEnd;
 use crate::directory::sms::waking::WakingAction;
 use crate::dispatch::{self, Classified, Restoration};
-use crate::firmware::update::NewUpdate;
+use crate::firmware::campaign::NewUpdate;
 use crate::ids::{ActionId, CampaignId, DeviceKey};
 use crate::moment::Timestamp;
 use crate::peer::Peer;

@@ -15,7 +15,7 @@
 //! places. What became of them is counted by state, in the batches of the devices themselves; what
 //! a campaign does next follows from these counts alone.
 
-use crate::firmware::update::UpdateState;
+use crate::firmware::update::{FirmwareUpdate, UpdateState};
 use crate::ids::{CampaignId, CustomerId, DeviceId, ImageId};
 use crate::moment::Timestamp;
 
@@ -118,6 +118,15 @@ pub struct CampaignDevice {
     pub reason: Option<Box<str>>,
     /// Since when.
     pub updated_at: Timestamp,
+}
+
+/// A device that is to begin.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct NewUpdate {
+    /// Its update.
+    pub update: FirmwareUpdate,
+    /// Its row in the campaign, which must still be this.
+    pub row: CampaignDevice,
 }
 
 /// How many devices of a campaign are in each state.
@@ -271,7 +280,8 @@ impl CampaignDevice {
         }
     }
 
-    /// As a caller is shown it: once its campaign has ended, a device that did not begin never will.
+    /// As a caller is shown it: once its campaign has ended, a device that did not begin never
+    /// will.
     pub fn shown(mut self, campaign: CampaignState) -> Self {
         if self.state == UpdateState::Pending && campaign.is_final() {
             self.state = UpdateState::Skipped;

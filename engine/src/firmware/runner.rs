@@ -19,9 +19,9 @@ use crate::device::update::UpdateEnd;
 use crate::directory::firmware::put_device;
 use crate::firmware::campaign::{
     Campaign, CampaignCommand, CampaignCounts, CampaignDevice, CampaignState, CampaignStep,
-    ImageSource,
+    ImageSource, NewUpdate,
 };
-use crate::firmware::update::{FirmwareUpdate, NewUpdate, UpdateState, UpdateStep};
+use crate::firmware::update::{FirmwareUpdate, UpdateState, UpdateStep};
 use crate::idempotency::IdempotencyRecord;
 use crate::ids::{CampaignId, CustomerId, DeviceKey};
 use crate::limits::{CAMPAIGN_LOOK_MS, CAMPAIGN_ROWS_READ};

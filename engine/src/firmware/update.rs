@@ -1,6 +1,5 @@
 //! What is the update of one device, as it is stored with the device?
 
-use crate::firmware::campaign::CampaignDevice;
 use crate::ids::CampaignId;
 
 /// The state of a device in a campaign.
@@ -91,13 +90,4 @@ impl UpdateStep {
             Self::Installs => UpdateState::Updating,
         }
     }
-}
-
-/// A device that is to begin.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct NewUpdate {
-    /// Its update.
-    pub update: FirmwareUpdate,
-    /// Its row in the campaign, which must still be this.
-    pub row: CampaignDevice,
 }

@@ -148,8 +148,8 @@ pub fn defaults() -> Vec<Resource> {
     ]
 }
 
-/// The firmware object of a device that downloads images over HTTP. The results of a download and of
-/// an installation are those of `/5/0/5`; a successful download reports none.
+/// The firmware object of a device that downloads images over HTTP. The results of a download and
+/// of an installation are those of `/5/0/5`; a successful download reports none.
 pub fn firmware(download: u8, install: u8) -> Vec<Resource> {
     let number = |path, value| Resource::holding(path, Value::Integer(value));
     vec![

@@ -40,8 +40,8 @@ pub(in crate::api) fn put_authorities() -> ApiOperation {
         "Sets the authorities that certify the devices of the customer, at most \
          {AUTHORITIES_MAX}. A device may then prove its identity over DTLS with an X.509 \
          certificate that one of them has signed and whose common name, or a DNS name or URI of \
-         its subjectAltName, is the endpoint name of the device. A change ends every DTLS session that began with a \
-         certificate; devices make a new handshake."
+         its subjectAltName, is the endpoint name of the device. A change ends every DTLS session \
+         that began with a certificate; devices make a new handshake."
     );
     let summary = "Set the certificate authorities";
     ApiOperation::new("setCertificateAuthorities", Tag::Devices, summary)

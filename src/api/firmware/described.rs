@@ -246,9 +246,9 @@ fn rules(schema: Schema) -> Schema {
 }
 
 fn campaign() -> Schema {
-    let state = "`RUNNING`: devices begin. `PAUSED`: a caller paused it. `HALTED`: too many devices \
-                 failed. `DONE`: every device has ended, or `notAfter` has passed. `CANCELLED`: a \
-                 caller cancelled it.";
+    let state = "`RUNNING`: devices begin. `PAUSED`: a caller paused it. `HALTED`: too many \
+                 devices failed. `DONE`: every device has ended, or `notAfter` has passed. \
+                 `CANCELLED`: a caller cancelled it.";
     let mut counts = Schema::object();
     for (word, why) in [
         ("PENDING", "Devices that have not begun."),

@@ -168,7 +168,7 @@ impl Fixture {
 
     fn step(
         &mut self,
-        input: impl FnOnce(&mut CampaignRunner<&'static str>, &mut Vec<CampaignEffect<&'static str>>),
+        input: impl FnOnce(&mut CampaignRunner<&'static str>, &mut Vec<Effect>),
     ) -> Vec<String> {
         let mut out = Vec::new();
         input(&mut self.runner, &mut out);
@@ -176,7 +176,9 @@ impl Fixture {
     }
 }
 
-fn line(effect: &CampaignEffect<&'static str>) -> String {
+type Effect = CampaignEffect<&'static str>;
+
+fn line(effect: &Effect) -> String {
     match effect {
         CampaignEffect::Look { wanted, .. } => format!("look {wanted:?}"),
         CampaignEffect::Begin { new, .. } => {
