@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use crate::keys::PUBLIC_KEY;
+use crate::main_job::after_s;
 use crate::test_service::{ID, with};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::client::{ApiClient, NETWORK_CLIENTS};
@@ -319,7 +320,7 @@ fn schedule() -> Value {
 fn campaign() -> Value {
     json!({
         "url": "https://signalbox.invalid/image", "deviceIds": [ID], "concurrency": 1,
-        "notBefore": "2099-01-01T00:00:00.000Z",
+        "notBefore": after_s(86_400),
     })
 }
 

@@ -277,7 +277,7 @@ fn a_request_for_later_is_not_sent_before_its_time() {
 }
 
 /// The time so many seconds from now, as LwM2M writes it.
-fn after_s(seconds: i64) -> String {
+pub(crate) fn after_s(seconds: i64) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let now_s = i64::try_from(now.as_secs()).unwrap();
     Lwm2mValue::Time(now_s + seconds).to_text()

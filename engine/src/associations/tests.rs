@@ -178,6 +178,11 @@ fn the_key_of_the_customer_is_for_bootstrap_alone_once_an_issued_key_was_used() 
     fixture.says(&mut meter, b"with the key before");
     assert_eq!(fixture.take_received().len(), 0);
     assert_eq!(fixture.for_bootstrap.len(), 1);
+
+    fixture.restart();
+    fixture.says(&mut meter, b"to the next process");
+    assert_eq!(fixture.take_received().len(), 0);
+    assert_eq!(fixture.for_bootstrap.len(), 2);
 }
 
 #[test]
