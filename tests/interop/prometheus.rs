@@ -28,7 +28,7 @@ fn every_family_is_read_with_its_kind() {
     let read = read(&scrape(&service));
     // The reader calls a counter by its name without `_total`.
     for (kind, name, samples) in [
-        ("counter", "signalbox_datagrams_handled", 26),
+        ("counter", "signalbox_datagrams_handled", 28),
         ("counter", "signalbox_datagrams_unsent", 2),
         ("counter", "signalbox_data", 20),
         ("counter", "signalbox_store_commits", 5),
@@ -37,7 +37,7 @@ fn every_family_is_read_with_its_kind() {
         ("counter", "signalbox_deliveries", 3),
         ("gauge", "signalbox_devices_resident", 6),
         ("gauge", "signalbox_devices_known", 2),
-        ("gauge", "signalbox_store_queries_waiting", 4),
+        ("gauge", "signalbox_store_queries_waiting", 5),
         ("gauge", "signalbox_deliveries_under_way", 1),
         ("gauge", "signalbox_destinations", 3),
         ("gauge", "signalbox_events_waiting", 1),

@@ -23,6 +23,7 @@ pub(in crate::api) fn create_image() -> ApiOperation {
         .query("name", names::label(), "A name for people.")
         .query("version", names::label(), "The version of the firmware.")
         .body(vec![(OCTETS, Schema::text())], "The image.")
+        .faults(&["UNKNOWN_PARAMETER"])
         .answer(201, image(), "The stored image.")
         .answer_header(201, "Location", Schema::text(), "The path of the image.")
         .leads_to(
