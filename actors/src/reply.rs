@@ -16,10 +16,15 @@ pub(crate) struct ReplyTo {
 
 impl ReplyTo {
     /// Sends the answer.
-    pub(crate) fn give(self, answer: Result<DeviceReply, Unserved>) {
-        // A caller that went away can read the result later.
-        let _ = self.sender.send(answer).is_ok();
+    pub(crate) fn give(self, answered: Result<DeviceReply, Unserved>) {
+        answer(self.sender, answered);
     }
+}
+
+/// Sends the answer to a command.
+pub(crate) fn answer<T>(reply: oneshot::Sender<T>, answered: T) {
+    // A caller that went away can read the result later.
+    let _ = reply.send(answered).is_ok();
 }
 
 /// The caller's error for a step that was not saved.

@@ -11,12 +11,6 @@ use tokio::sync::oneshot;
 /// Where the answer to a command goes.
 pub(super) type CampaignReply<T> = oneshot::Sender<Result<T, CampaignRefusal>>;
 
-/// Sends an answer.
-pub(super) fn answer<T>(reply: CampaignReply<T>, answer: Result<T, CampaignRefusal>) {
-    // A caller that went away can read it later.
-    let _ = reply.send(answer).is_ok();
-}
-
 /// A command for campaigns, which the supervisor hands to the runner.
 #[derive(Message)]
 #[rtype(result = "()")]

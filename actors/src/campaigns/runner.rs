@@ -16,8 +16,8 @@ use store::Unavailable;
 use tracing::warn;
 
 use super::CampaignParts;
-use super::messages::{CampaignMessage, CampaignReply, CampaignsPanicked, answer};
-use crate::reply::refusal;
+use super::messages::{CampaignMessage, CampaignReply, CampaignsPanicked};
+use crate::reply::{answer, refusal};
 
 type Machine = CampaignRunner<CampaignReply<Campaign>>;
 

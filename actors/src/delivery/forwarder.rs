@@ -29,11 +29,9 @@ use store::PartitionNotifier;
 use tracing::{debug, info, warn};
 
 use crate::delivery::DeliveryParts;
-use crate::delivery::messages::{
-    ForgetDestination, ForwarderCommand, ForwarderEnded, Reply, answer,
-};
+use crate::delivery::messages::{ForgetDestination, ForwarderCommand, ForwarderEnded, Reply};
 use crate::delivery::meters::DeliveryMeters;
-use crate::reply::refusal;
+use crate::reply::{answer, refusal};
 
 use event_sender::EventSender;
 use running_tasks::{Completions, RunningTasks};

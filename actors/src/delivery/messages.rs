@@ -14,12 +14,6 @@ use tracing::Span;
 /// Where the answer to a command goes.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, Unserved>>;
 
-/// Sends an answer.
-pub(super) fn answer<T>(reply: Reply<T>, answer: Result<T, Unserved>) {
-    // A caller that went away can read the result later.
-    let _ = reply.send(answer).is_ok();
-}
-
 /// To the API: a command of a customer that came from its broker.
 #[derive(Debug)]
 pub struct CommandCall {

@@ -25,11 +25,10 @@ use crate::delivery::DeliveryParts;
 use crate::delivery::forwarder::ForwarderActor;
 use crate::delivery::messages::{
     AskDestination, CreateDestination, ForgetCustomer, ForgetDestination, ForwarderEnded, Reply,
-    answer,
 };
 use crate::delivery::meters::DeliveryMeters;
 use crate::logging::{Logging, WriteEntry};
-use crate::reply::refusal;
+use crate::reply::{answer, refusal};
 
 /// Commands that may wait for the supervisor; more are refused as too busy.
 const QUESTIONS_MAX: usize = 1_024;

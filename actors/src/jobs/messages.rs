@@ -12,12 +12,6 @@ use tokio::sync::oneshot;
 /// Where the answer to a command goes.
 pub(super) type JobReply<T> = oneshot::Sender<Result<T, JobRefusal>>;
 
-/// Sends an answer.
-pub(super) fn answer<T>(reply: JobReply<T>, answer: Result<T, JobRefusal>) {
-    // A caller that went away can read it later.
-    let _ = reply.send(answer).is_ok();
-}
-
 /// A command for jobs, which the supervisor hands to the runner.
 #[derive(Message)]
 #[rtype(result = "()")]

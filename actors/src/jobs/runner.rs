@@ -18,10 +18,10 @@ use store::{Pressure, Unavailable};
 use tracing::warn;
 
 use super::JobParts;
-use super::messages::{JobCommand, JobReply, RunnerPanicked, StoredJobs, answer};
+use super::messages::{JobCommand, JobReply, RunnerPanicked, StoredJobs};
 use super::meters::JobMeters;
 use super::preparation::prepared;
-use crate::reply::refusal;
+use crate::reply::{answer, refusal};
 
 type Machine = JobRunner<JobReply<Job>, JobReply<Schedule>>;
 
