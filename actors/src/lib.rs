@@ -8,6 +8,7 @@ pub mod arbiters;
 pub mod broker;
 pub mod campaigns;
 pub mod clock;
+mod deadline_timer;
 pub mod delivery;
 pub mod devices;
 mod drop_tally;

@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use actix::{
     Actor, ActorFutureExt as _, AsyncContext as _, Context, Handler, MailboxError, Message,
-    Recipient, ResponseFuture, SpawnHandle, WrapFuture as _,
+    Recipient, ResponseFuture, WrapFuture as _,
 };
 use engine::limits::STORE_RETRY_MS;
-use engine::moment::{Moment, Timestamp};
+use engine::moment::Moment;
 use engine::smpp::effect::{ConnectionId, HandedIn, LinkEffect, LinkEvent, Sender, SmsTask};
 use engine::smpp::link::{LinkRules, SmppLink};
 use engine::smpp_pdu::pdu::Pdu;
@@ -28,6 +28,7 @@ use tokio::time::timeout;
 use tracing::{debug, error, info, warn};
 
 use crate::clock::Clock;
+use crate::deadline_timer::DeadlineTimer;
 use crate::http::HttpError;
 use crate::http::trust;
 use crate::sms::network::{NetworkError, SmsNetwork};
@@ -176,8 +177,7 @@ struct LinkActor {
     supervisor: Recipient<LinkPanicked>,
     machine: SmppLink,
     outgoing: Option<Outgoing>,
-    /// The armed wake-up.
-    armed: Option<(Timestamp, SpawnHandle)>,
+    timer: DeadlineTimer,
     /// Changes of the store under way.
     tasks: usize,
     /// Who waits for the end.
@@ -192,7 +192,7 @@ impl LinkActor {
             parts,
             supervisor,
             outgoing: None,
-            armed: None,
+            timer: DeadlineTimer::default(),
             tasks: 0,
             stopping: Vec::new(),
             meters: LinkMeters::new(),
@@ -313,22 +313,16 @@ impl LinkActor {
         }
     }
 
-    /// Arms a wake-up for the machine's deadline; an earlier wake-up suffices.
+    /// Arms the timer for the machine's deadline.
     fn arm(&mut self, ctx: &mut Context<Self>) {
         let Some(at) = self.machine.next_timeout() else {
             return;
         };
-        if self.armed.is_some_and(|(armed_at, _)| armed_at <= at) {
-            return;
-        }
-        if let Some((_, handle)) = self.armed.take() {
-            ctx.cancel_future(handle);
-        }
-        let handle = ctx.run_later(self.parts.clock.until(at), |link, ctx| {
-            link.armed = None;
+        let (clock, timer) = (&self.parts.clock, &mut self.timer);
+        timer.arm(ctx, clock, at, |link, ctx| {
+            link.timer.note_fired();
             link.step(ctx, SmppLink::handle_timeout);
         });
-        self.armed = Some((at, handle));
     }
 }
 

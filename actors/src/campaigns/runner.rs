@@ -3,8 +3,7 @@
 use std::rc::Rc;
 
 use actix::{
-    Actor, ActorFutureExt as _, AsyncContext as _, Context, Handler, Recipient, SpawnHandle,
-    WrapFuture as _,
+    Actor, ActorFutureExt as _, AsyncContext as _, Context, Handler, Recipient, WrapFuture as _,
 };
 use engine::change::Batch;
 use engine::firmware::campaign::Campaign;
@@ -17,14 +16,12 @@ use tracing::warn;
 
 use super::CampaignParts;
 use super::messages::{CampaignMessage, CampaignReply, CampaignsPanicked};
+use crate::deadline_timer::{DeadlineTimer, SLEEP_MS_MAX};
 use crate::reply::{answer, refusal};
 
 type Machine = CampaignRunner<CampaignReply<Campaign>>;
 
 type Effect = CampaignEffect<CampaignReply<Campaign>>;
-
-/// The longest sleep: a clock set forward is noticed within this time.
-const SLEEP_MS_MAX: i64 = 60_000;
 
 /// The runner of all campaigns.
 pub(super) struct CampaignActor {
@@ -33,8 +30,7 @@ pub(super) struct CampaignActor {
     supervisor: (Recipient<CampaignsPanicked>, Generation),
     /// What it continues.
     first: Vec<Campaign>,
-    /// The armed wake-up.
-    armed: Option<(Timestamp, SpawnHandle)>,
+    timer: DeadlineTimer,
 }
 
 impl CampaignActor {
@@ -48,7 +44,7 @@ impl CampaignActor {
             parts,
             supervisor,
             first,
-            armed: None,
+            timer: DeadlineTimer::default(),
         }
     }
 
@@ -123,23 +119,17 @@ impl CampaignActor {
         }));
     }
 
-    /// Arms a wake-up for the machine's deadline; an earlier wake-up suffices.
+    /// Arms the timer for the machine's deadline.
     fn arm(&mut self, ctx: &mut Context<Self>) {
         let Some(at) = self.machine.next_timeout() else {
             return;
         };
         let at = at.min(self.parts.clock.now().plus_ms(SLEEP_MS_MAX));
-        if self.armed.is_some_and(|(armed_at, _)| armed_at <= at) {
-            return;
-        }
-        if let Some((_, handle)) = self.armed.take() {
-            ctx.cancel_future(handle);
-        }
-        let handle = ctx.run_later(self.parts.clock.until(at), |runner, ctx| {
-            runner.armed = None;
+        let (clock, timer) = (&self.parts.clock, &mut self.timer);
+        timer.arm(ctx, clock, at, |runner, ctx| {
+            runner.timer.note_fired();
             runner.take(ctx, |machine, now, out| machine.handle_timeout(now, out));
         });
-        self.armed = Some((at, handle));
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use actix::{
     Actor, ActorContext as _, ActorFutureExt as _, AsyncContext as _, Context, Handler, Recipient,
-    SpawnHandle, WrapFuture as _,
+    WrapFuture as _,
 };
 use engine::change::Batch;
 use engine::delivery::command::DestinationReply;
@@ -28,6 +28,7 @@ use engine::supervision::{ActorFailure, Generation};
 use store::PartitionNotifier;
 use tracing::{debug, info, warn};
 
+use crate::deadline_timer::DeadlineTimer;
 use crate::delivery::DeliveryParts;
 use crate::delivery::messages::{ForgetDestination, ForwarderCommand, ForwarderEnded, Reply};
 use crate::delivery::meters::DeliveryMeters;
@@ -57,8 +58,7 @@ pub(super) struct ForwarderActor {
     supervisor: Recipient<ForwarderEnded>,
     meters: Rc<DeliveryMeters>,
     generation: Generation,
-    /// The armed wake-up.
-    armed: Option<(Timestamp, SpawnHandle)>,
+    timer: DeadlineTimer,
     /// Why it ended, unless it panics or the arbiter ends.
     end: Option<ForwarderExit>,
 }
@@ -80,7 +80,7 @@ impl ForwarderActor {
             supervisor,
             meters,
             generation,
-            armed: None,
+            timer: DeadlineTimer::default(),
             end: None,
         }
     }
@@ -130,22 +130,16 @@ impl ForwarderActor {
         self.arm(ctx);
     }
 
-    /// Arms a wake-up for the machine's deadline; an earlier wake-up suffices.
+    /// Arms the timer for the machine's deadline.
     fn arm(&mut self, ctx: &mut Context<Self>) {
         let Some(at) = self.machine.next_timeout() else {
             return;
         };
-        if self.armed.is_some_and(|(armed_at, _)| armed_at <= at) {
-            return;
-        }
-        if let Some((_, handle)) = self.armed.take() {
-            ctx.cancel_future(handle);
-        }
-        let handle = ctx.run_later(self.parts.clock.until(at), |actor, ctx| {
-            actor.armed = None;
+        let (clock, timer) = (&self.parts.clock, &mut self.timer);
+        timer.arm(ctx, clock, at, |actor, ctx| {
+            actor.timer.note_fired();
             actor.take(Input::Timeout, ctx);
         });
-        self.armed = Some((at, handle));
     }
 
     /// The actor handles nothing else until the receipt is there.

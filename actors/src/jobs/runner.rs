@@ -3,8 +3,7 @@
 use std::rc::Rc;
 
 use actix::{
-    Actor, ActorFutureExt as _, AsyncContext as _, Context, Handler, Recipient, SpawnHandle,
-    WrapFuture as _,
+    Actor, ActorFutureExt as _, AsyncContext as _, Context, Handler, Recipient, WrapFuture as _,
 };
 use engine::change::Batch;
 use engine::ids::{JobId, ScheduleId};
@@ -21,6 +20,7 @@ use super::JobParts;
 use super::messages::{JobCommand, JobReply, RunnerPanicked, StoredJobs};
 use super::meters::JobMeters;
 use super::preparation::prepared;
+use crate::deadline_timer::{DeadlineTimer, SLEEP_MS_MAX};
 use crate::reply::{answer, refusal};
 
 type Machine = JobRunner<JobReply<Job>, JobReply<Schedule>>;
@@ -28,9 +28,6 @@ type Machine = JobRunner<JobReply<Job>, JobReply<Schedule>>;
 type Effect = JobEffect<JobReply<Job>, JobReply<Schedule>>;
 
 type Effects = Vec<Effect>;
-
-/// The longest sleep: a clock set forward is noticed within this time.
-const SLEEP_MS_MAX: i64 = 60_000;
 
 /// The runner of all jobs.
 pub(super) struct RunnerActor {
@@ -40,8 +37,7 @@ pub(super) struct RunnerActor {
     supervisor: (Recipient<RunnerPanicked>, Generation),
     /// What it continues.
     first: Option<StoredJobs>,
-    /// The armed wake-up.
-    armed: Option<(Timestamp, SpawnHandle)>,
+    timer: DeadlineTimer,
 }
 
 impl RunnerActor {
@@ -57,7 +53,7 @@ impl RunnerActor {
             meters,
             supervisor,
             first: Some(first),
-            armed: None,
+            timer: DeadlineTimer::default(),
         }
     }
 
@@ -165,20 +161,15 @@ impl RunnerActor {
         }));
     }
 
-    /// Arms a wake-up for the machine's deadline; an earlier wake-up suffices.
+    /// Arms the timer for the machine's deadline.
     fn arm(&mut self, ctx: &mut Context<Self>) {
         let Some(at) = self.machine.next_timeout() else {
             return;
         };
         let at = at.min(self.parts.clock.now().plus_ms(SLEEP_MS_MAX));
-        if self.armed.is_some_and(|(armed_at, _)| armed_at <= at) {
-            return;
-        }
-        if let Some((_, handle)) = self.armed.take() {
-            ctx.cancel_future(handle);
-        }
-        let handle = ctx.run_later(self.parts.clock.until(at), |runner, ctx| {
-            runner.armed = None;
+        let (clock, timer) = (&self.parts.clock, &mut self.timer);
+        timer.arm(ctx, clock, at, |runner, ctx| {
+            runner.timer.note_fired();
             let room = match runner.parts.commits.pressure() {
                 Pressure::Open => StoreRoom::Open,
                 Pressure::Full | Pressure::DiskFull | Pressure::Failed => StoreRoom::Full,
@@ -187,7 +178,6 @@ impl RunnerActor {
                 machine.handle_timeout(now, room, out);
             });
         });
-        self.armed = Some((at, handle));
     }
 }
 

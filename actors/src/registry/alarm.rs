@@ -11,10 +11,8 @@ use engine::moment::Timestamp;
 use futures_core::Stream;
 use tokio::time::{Sleep, sleep};
 
+use crate::deadline_timer::SLEEP_MS_MAX;
 use crate::registry::context::ArbiterContext;
-
-/// The longest sleep: a clock set forward is noticed within this time.
-const SLEEP_MS_MAX: i64 = 60_000;
 
 /// A deadline of the arbiter has come, or something waits for other arbiters.
 pub(crate) struct AlarmFired;
