@@ -2,25 +2,22 @@
 
 mod messages;
 mod runner;
-mod supervisor;
 
 use std::sync::Arc;
 
-use actix::{Actor as _, Addr};
 use engine::firmware::campaign::{Campaign, CampaignCommand};
 use engine::firmware::runner::CampaignRefusal;
 use engine::idempotency::IdempotencyRecord;
 use engine::ids::{CampaignId, CustomerId};
-use engine::supervision::Unserved;
 use store::{Commit, Reads};
-use tokio::sync::oneshot;
 use tracing::warn;
 
 use crate::clock::Clock;
 use crate::devices::Devices;
+use crate::runner::{RunnerHandle, RunnerParts};
 
-use messages::{CampaignMessage, CampaignReply};
-use supervisor::CampaignSupervisor;
+use messages::CampaignMessage;
+use runner::CampaignActor;
 
 /// What campaigns need.
 #[derive(Clone)]
@@ -35,17 +32,27 @@ pub struct CampaignParts {
     pub devices: Devices,
 }
 
+impl RunnerParts for CampaignParts {
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn commits(&self) -> &dyn Commit {
+        &*self.commits
+    }
+}
+
 /// The handle to all running campaigns.
 #[derive(Clone)]
 pub struct Campaigns {
-    supervisor: Addr<CampaignSupervisor>,
+    runner: RunnerHandle<CampaignActor>,
 }
 
 impl Campaigns {
     /// Starts the supervisor, which continues these campaigns.
     pub fn start(parts: CampaignParts, open: Vec<Campaign>) -> Self {
         Self {
-            supervisor: CampaignSupervisor::new(parts, open).start(),
+            runner: RunnerHandle::start(parts, open),
         }
     }
 
@@ -57,12 +64,13 @@ impl Campaigns {
         record: Option<IdempotencyRecord>,
     ) -> Result<Campaign, CampaignRefusal> {
         let campaign = Box::new(campaign);
-        self.ask(|reply| CampaignMessage::Create {
-            campaign,
-            record,
-            reply,
-        })
-        .await
+        self.runner
+            .ask(|reply| CampaignMessage::Create {
+                campaign,
+                record,
+                reply,
+            })
+            .await
     }
 
     /// Pauses, resumes or cancels a campaign; when this answers Ok, that is durable.
@@ -71,13 +79,16 @@ impl Campaigns {
         id: CampaignId,
         command: CampaignCommand,
     ) -> Result<Campaign, CampaignRefusal> {
-        self.ask(|reply| CampaignMessage::Command { id, command, reply })
+        self.runner
+            .ask(|reply| CampaignMessage::Command { id, command, reply })
             .await
     }
 
     /// Stops the campaigns of a customer that is being removed.
     pub async fn forget(&self, customer: CustomerId) {
-        let forgotten = self.ask(|reply| CampaignMessage::Forget { customer, reply });
+        let forgotten = self
+            .runner
+            .ask(|reply| CampaignMessage::Forget { customer, reply });
         if let Err(error) = forgotten.await {
             warn!(%error, "campaigns of a removed customer stop when they are saved");
         }
@@ -85,17 +96,8 @@ impl Campaigns {
 
     /// Begins nothing new from then on; the next start continues every running campaign.
     pub async fn quiesce(&self) -> Result<(), CampaignRefusal> {
-        self.ask(|reply| CampaignMessage::Quiesce { reply }).await
-    }
-
-    async fn ask<T>(
-        &self,
-        command: impl FnOnce(CampaignReply<T>) -> CampaignMessage,
-    ) -> Result<T, CampaignRefusal> {
-        let (reply, answer) = oneshot::channel();
-        let sent = self.supervisor.try_send(command(reply));
-        sent.map_err(|_| CampaignRefusal::Unserved(Unserved::Busy))?;
-        let failed = Err(CampaignRefusal::Unserved(Unserved::Failed));
-        answer.await.unwrap_or(failed)
+        self.runner
+            .ask(|reply| CampaignMessage::Quiesce { reply })
+            .await
     }
 }

@@ -5,27 +5,24 @@ mod meters;
 mod preparation;
 mod runner;
 pub mod selection;
-mod supervisor;
 
 use std::sync::Arc;
 
-use actix::{Actor as _, Addr};
 use engine::idempotency::IdempotencyRecord;
 use engine::ids::{CustomerId, JobId, ScheduleId};
 use engine::job::Job;
 use engine::job::runner::{JobLimits, JobRefusal};
 use engine::schedule::{Schedule, ScheduleChange, ScheduleContents};
-use engine::supervision::Unserved;
 use store::Commit;
-use tokio::sync::oneshot;
 use tracing::warn;
 
 use crate::clock::Clock;
 use crate::devices::Devices;
+use crate::runner::{RunnerHandle, RunnerParts};
 
-use messages::{JobCommand, JobReply, StoredJobs};
+use messages::{JobCommand, StoredJobs};
+use runner::RunnerActor;
 use selection::DeviceSelection;
-use supervisor::JobSupervisor;
 
 /// What jobs need.
 #[derive(Clone)]
@@ -42,12 +39,22 @@ pub struct JobParts {
     pub limits: JobLimits,
 }
 
+impl RunnerParts for JobParts {
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn commits(&self) -> &dyn Commit {
+        &*self.commits
+    }
+}
+
 /// The handle to all running jobs and schedules.
 #[derive(Clone)]
 pub struct Jobs {
     /// Reads the devices of jobs.
     pub selection: DeviceSelection,
-    supervisor: Addr<JobSupervisor>,
+    runner: RunnerHandle<RunnerActor>,
 }
 
 impl Jobs {
@@ -56,7 +63,7 @@ impl Jobs {
         let stored = StoredJobs { running, schedules };
         Self {
             selection: parts.selection.clone(),
-            supervisor: JobSupervisor::new(parts, stored).start(),
+            runner: RunnerHandle::start(parts, stored),
         }
     }
 
@@ -68,13 +75,16 @@ impl Jobs {
         record: Option<IdempotencyRecord>,
     ) -> Result<Job, JobRefusal> {
         let job = Box::new(job);
-        self.ask(|reply| JobCommand::Create { job, record, reply })
+        self.runner
+            .ask(|reply| JobCommand::Create { job, record, reply })
             .await
     }
 
     /// Cancels a job; when this answers Ok, that is durable and no device is asked any more.
     pub async fn cancel(&self, id: JobId) -> Result<Job, JobRefusal> {
-        self.ask(|reply| JobCommand::Cancel { id, reply }).await
+        self.runner
+            .ask(|reply| JobCommand::Cancel { id, reply })
+            .await
     }
 
     /// Creates a schedule with its contents, and the idempotency record of its call with it; when
@@ -86,12 +96,13 @@ impl Jobs {
         record: Option<IdempotencyRecord>,
     ) -> Result<Schedule, JobRefusal> {
         let created = Box::new((schedule, contents));
-        self.ask(|reply| JobCommand::CreateSchedule {
-            created,
-            record,
-            reply,
-        })
-        .await
+        self.runner
+            .ask(|reply| JobCommand::CreateSchedule {
+                created,
+                record,
+                reply,
+            })
+            .await
     }
 
     /// Changes a schedule; when this answers Ok, that is durable.
@@ -100,19 +111,23 @@ impl Jobs {
         id: ScheduleId,
         change: ScheduleChange,
     ) -> Result<Schedule, JobRefusal> {
-        self.ask(|reply| JobCommand::ChangeSchedule { id, change, reply })
+        self.runner
+            .ask(|reply| JobCommand::ChangeSchedule { id, change, reply })
             .await
     }
 
     /// Whether a customer may have one more running job.
     pub async fn check_room(&self, customer: CustomerId) -> Result<(), JobRefusal> {
-        self.ask(|reply| JobCommand::CheckRoom { customer, reply })
+        self.runner
+            .ask(|reply| JobCommand::CheckRoom { customer, reply })
             .await
     }
 
     /// Stops the jobs and the schedules of a customer that is being removed.
     pub async fn forget(&self, customer: CustomerId) {
-        let forgotten = self.ask(|reply| JobCommand::Forget { customer, reply });
+        let forgotten = self
+            .runner
+            .ask(|reply| JobCommand::Forget { customer, reply });
         if let Err(error) = forgotten.await {
             warn!(%error, "jobs of a removed customer stop when they are saved");
         }
@@ -120,17 +135,6 @@ impl Jobs {
 
     /// Begins nothing new from then on; the next start continues every running job.
     pub async fn quiesce(&self) -> Result<(), JobRefusal> {
-        self.ask(|reply| JobCommand::Quiesce { reply }).await
-    }
-
-    async fn ask<T>(
-        &self,
-        command: impl FnOnce(JobReply<T>) -> JobCommand,
-    ) -> Result<T, JobRefusal> {
-        let (reply, answer) = oneshot::channel();
-        let sent = self.supervisor.try_send(command(reply));
-        sent.map_err(|_| JobRefusal::Unserved(Unserved::Busy))?;
-        let failed = Err(JobRefusal::Unserved(Unserved::Failed));
-        answer.await.unwrap_or(failed)
+        self.runner.ask(|reply| JobCommand::Quiesce { reply }).await
     }
 }

@@ -21,6 +21,7 @@ mod meters;
 pub mod policy;
 pub mod registry;
 mod reply;
+mod runner;
 pub mod settle;
 pub mod smpp;
 pub mod sms;

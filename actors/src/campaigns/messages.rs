@@ -1,11 +1,10 @@
-//! The messages between the handle of campaigns, their supervisor and their runner.
+//! The messages between the handle of campaigns and their runner.
 
 use actix::Message;
 use engine::firmware::campaign::{Campaign, CampaignCommand};
 use engine::firmware::runner::CampaignRefusal;
 use engine::idempotency::IdempotencyRecord;
 use engine::ids::{CampaignId, CustomerId};
-use engine::supervision::Generation;
 use tokio::sync::oneshot;
 
 /// Where the answer to a command goes.
@@ -35,8 +34,3 @@ pub(super) enum CampaignMessage {
     /// Begin nothing new, because the service stops.
     Quiesce { reply: CampaignReply<()> },
 }
-
-/// To the supervisor: the runner panicked.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct CampaignsPanicked(pub(super) Generation);

@@ -2,22 +2,21 @@
 
 use std::rc::Rc;
 
-use actix::{
-    Actor, ActorFutureExt as _, AsyncContext as _, Context, Handler, Recipient, WrapFuture as _,
-};
+use actix::{Actor, ActorFutureExt as _, AsyncContext as _, Context, Handler, WrapFuture as _};
 use engine::change::Batch;
 use engine::firmware::campaign::Campaign;
 use engine::firmware::runner::{CampaignEffect, CampaignRunner, CampaignUnreadable};
 use engine::ids::CampaignId;
 use engine::moment::Timestamp;
-use engine::supervision::{Generation, Unserved};
+use engine::supervision::Unserved;
 use store::Unavailable;
 use tracing::warn;
 
 use super::CampaignParts;
-use super::messages::{CampaignMessage, CampaignReply, CampaignsPanicked};
+use super::messages::{CampaignMessage, CampaignReply};
 use crate::deadline_timer::{DeadlineTimer, SLEEP_MS_MAX};
 use crate::reply::{answer, refusal};
+use crate::runner::{PanicReport, Runner};
 
 type Machine = CampaignRunner<CampaignReply<Campaign>>;
 
@@ -27,27 +26,35 @@ type Effect = CampaignEffect<CampaignReply<Campaign>>;
 pub(super) struct CampaignActor {
     parts: Rc<CampaignParts>,
     machine: Machine,
-    supervisor: (Recipient<CampaignsPanicked>, Generation),
     /// What it continues.
     first: Vec<Campaign>,
     timer: DeadlineTimer,
+    _report: PanicReport,
 }
 
-impl CampaignActor {
-    pub(super) fn new(
-        parts: Rc<CampaignParts>,
-        first: Vec<Campaign>,
-        supervisor: (Recipient<CampaignsPanicked>, Generation),
-    ) -> Self {
+impl Runner for CampaignActor {
+    const WHAT: &'static str = "campaigns";
+
+    type Command = CampaignMessage;
+    type Parts = CampaignParts;
+    type Stored = Vec<Campaign>;
+
+    fn new(parts: Rc<CampaignParts>, stored: Vec<Campaign>, report: PanicReport) -> Self {
         Self {
             machine: CampaignRunner::default(),
             parts,
-            supervisor,
-            first,
+            first: stored,
             timer: DeadlineTimer::default(),
+            _report: report,
         }
     }
 
+    async fn read(parts: Rc<CampaignParts>) -> Result<Vec<Campaign>, Unavailable> {
+        parts.store.open_campaigns().await
+    }
+}
+
+impl CampaignActor {
     /// Gives the machine an input, and performs its effects.
     fn take(
         &mut self,
@@ -139,15 +146,6 @@ impl Actor for CampaignActor {
     fn started(&mut self, ctx: &mut Context<Self>) {
         let first = std::mem::take(&mut self.first);
         self.take(ctx, |machine, _, _| machine.restore(first));
-    }
-}
-
-impl Drop for CampaignActor {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let (supervisor, generation) = &self.supervisor;
-            supervisor.do_send(CampaignsPanicked(*generation));
-        }
     }
 }
 

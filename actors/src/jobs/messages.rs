@@ -1,4 +1,4 @@
-//! The messages between the handle of jobs, their supervisor and their runner.
+//! The messages between the handle of jobs and their runner.
 
 use actix::Message;
 use engine::idempotency::IdempotencyRecord;
@@ -6,7 +6,6 @@ use engine::ids::{CustomerId, JobId, ScheduleId};
 use engine::job::Job;
 use engine::job::runner::JobRefusal;
 use engine::schedule::{Schedule, ScheduleChange, ScheduleContents};
-use engine::supervision::Generation;
 use tokio::sync::oneshot;
 
 /// Where the answer to a command goes.
@@ -57,8 +56,3 @@ pub(super) struct StoredJobs {
     /// Every schedule.
     pub(super) schedules: Vec<Schedule>,
 }
-
-/// To the supervisor: the runner panicked.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct RunnerPanicked(pub(super) Generation);

@@ -6,7 +6,6 @@ const RUNNING: &str = "signalbox_jobs_running";
 const DEVICES: &str = "signalbox_job_devices_total";
 
 /// The metrics of all jobs together.
-#[derive(Clone)]
 pub(super) struct JobMeters {
     pub(super) running: Gauge,
     pub(super) accepted: Counter,

@@ -2,9 +2,7 @@
 
 use std::rc::Rc;
 
-use actix::{
-    Actor, ActorFutureExt as _, AsyncContext as _, Context, Handler, Recipient, WrapFuture as _,
-};
+use actix::{Actor, ActorFutureExt as _, AsyncContext as _, Context, Handler, WrapFuture as _};
 use engine::change::Batch;
 use engine::ids::{JobId, ScheduleId};
 use engine::job::Job;
@@ -12,16 +10,16 @@ use engine::job::runner::schedules::ScheduleEffect;
 use engine::job::runner::{JobEffect, JobRunner, PartUnreadable, StoreRoom};
 use engine::moment::Timestamp;
 use engine::schedule::Schedule;
-use engine::supervision::Generation;
 use store::{Pressure, Unavailable};
 use tracing::warn;
 
 use super::JobParts;
-use super::messages::{JobCommand, JobReply, RunnerPanicked, StoredJobs};
+use super::messages::{JobCommand, JobReply, StoredJobs};
 use super::meters::JobMeters;
 use super::preparation::prepared;
 use crate::deadline_timer::{DeadlineTimer, SLEEP_MS_MAX};
 use crate::reply::{answer, refusal};
+use crate::runner::{PanicReport, Runner};
 
 type Machine = JobRunner<JobReply<Job>, JobReply<Schedule>>;
 
@@ -34,29 +32,39 @@ pub(super) struct RunnerActor {
     parts: Rc<JobParts>,
     machine: Machine,
     meters: JobMeters,
-    supervisor: (Recipient<RunnerPanicked>, Generation),
     /// What it continues.
     first: Option<StoredJobs>,
     timer: DeadlineTimer,
+    _report: PanicReport,
 }
 
-impl RunnerActor {
-    pub(super) fn new(
-        parts: Rc<JobParts>,
-        first: StoredJobs,
-        meters: JobMeters,
-        supervisor: (Recipient<RunnerPanicked>, Generation),
-    ) -> Self {
+impl Runner for RunnerActor {
+    const WHAT: &'static str = "jobs";
+
+    type Command = JobCommand;
+    type Parts = JobParts;
+    type Stored = StoredJobs;
+
+    fn new(parts: Rc<JobParts>, stored: StoredJobs, report: PanicReport) -> Self {
         Self {
             machine: JobRunner::new(parts.limits),
             parts,
-            meters,
-            supervisor,
-            first: Some(first),
+            meters: JobMeters::new(),
+            first: Some(stored),
             timer: DeadlineTimer::default(),
+            _report: report,
         }
     }
 
+    async fn read(parts: Rc<JobParts>) -> Result<StoredJobs, Unavailable> {
+        let store = &parts.selection.store;
+        let schedules = store.schedules().await?;
+        let running = store.running_jobs().await?;
+        Ok(StoredJobs { running, schedules })
+    }
+}
+
+impl RunnerActor {
     /// Gives the machine an input, and performs its effects.
     fn take(
         &mut self,
@@ -189,15 +197,6 @@ impl Actor for RunnerActor {
             self.take(ctx, |machine, _, out| {
                 machine.restore(running, schedules, out);
             });
-        }
-    }
-}
-
-impl Drop for RunnerActor {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let (supervisor, generation) = &self.supervisor;
-            supervisor.do_send(RunnerPanicked(*generation));
         }
     }
 }

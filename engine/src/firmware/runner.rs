@@ -111,7 +111,7 @@ pub enum CampaignRefusal {
     WrongState,
     /// The campaign could not be saved.
     #[error(transparent)]
-    Unserved(Unserved),
+    Unserved(#[from] Unserved),
 }
 
 /// The store could not be read for a campaign.

@@ -93,7 +93,7 @@ pub enum JobRefusal {
     ScheduleUnknown,
     /// The job or the schedule could not be saved.
     #[error(transparent)]
-    Unserved(Unserved),
+    Unserved(#[from] Unserved),
 }
 
 /// The most of a customer that there may be.
