@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 
+use engine::certificate_authorities::CertificateAuthorities;
 use engine::change::Change;
 use engine::customer::Customer;
 use engine::definition::Definition;
@@ -9,7 +10,7 @@ use engine::ids::CustomerId;
 use engine::policy::CustomerSettings;
 use engine::setting::{Setting, SettingName, SettingState};
 
-use super::samples::{acme, batch, customer, definition, destination};
+use super::samples::{acme, at, batch, customer, definition, destination};
 use super::{TestBed, commit, put, wait};
 use crate::{Retention, Store};
 
@@ -101,6 +102,11 @@ pub(super) fn settings_of_all_customers(ground: &TestBed<'_>) {
             Change::PutCustomer(customer("nothing")),
             Change::PutCustomer(Customer {
                 offline_after_s,
+                // Together longer than a row.
+                authorities: Some(CertificateAuthorities::restore(
+                    vec![[1; 4_096].into(), [2; 4_096].into()],
+                    at(7),
+                )),
                 ..customer("alone")
             }),
             Change::PutSetting(setting(&some)),
