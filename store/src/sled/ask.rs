@@ -16,6 +16,7 @@ pub(super) mod settings;
 pub(super) mod sms;
 pub(super) mod statistics;
 
+use engine::query::{Page, PageRequest};
 use sled::{Db, IVec, Iter};
 
 use super::fault::Fault;
@@ -55,4 +56,26 @@ fn page_of_keys(db: &Db, prefix: &[u8], skip: u64, size: u32) -> Result<Vec<IVec
     let size = usize::try_from(size).unwrap_or(usize::MAX);
     let keys = rows_of(db, prefix).keys().skip(skip).take(size);
     Ok(keys.collect::<Result<_, _>>()?)
+}
+
+/// A page of the values whose keys begin with a prefix and end with their ids, newest first. There
+/// is a bounded number of them, so that the keys themselves are counted.
+fn newest_page<T>(
+    db: &Db,
+    prefix: &[u8],
+    page: PageRequest,
+    read: fn(&[u8]) -> Result<T, Unreadable>,
+) -> Result<Page<T>, Fault> {
+    let keys = rows_of(db, prefix).keys().rev();
+    let keys = keys.collect::<Result<Vec<_>, _>>()?;
+    let skip = usize::try_from(page.skip()).unwrap_or(usize::MAX);
+    let size = usize::try_from(page.size).unwrap_or(usize::MAX);
+    let mut items = Vec::new();
+    for key in keys.iter().skip(skip).take(size) {
+        items.extend(load(db, key, read)?);
+    }
+    Ok(Page {
+        items,
+        total: keys.len() as u64,
+    })
 }

@@ -7,11 +7,11 @@ use engine::firmware::update::UpdateState;
 use engine::ids::{CampaignId, CustomerId, ImageId};
 use engine::limits::CAMPAIGN_ROWS_READ;
 use engine::query::{Page, PageRequest};
-use sled::{Db, IVec};
+use sled::Db;
 
-use super::{count, load, page_of_keys, rows_of};
+use super::{count, load, newest_page, page_of_keys, rows_of};
 use crate::sled::fault::Fault;
-use crate::sled::key::{self, Key};
+use crate::sled::key;
 use crate::sled::record::Unreadable;
 use crate::sled::record::firmware::{read_campaign, read_campaign_device, read_image};
 
@@ -30,7 +30,7 @@ pub(in crate::sled) fn images_of(
     customer: &CustomerId,
     page: PageRequest,
 ) -> Result<Page<FirmwareImage>, Fault> {
-    page_of(db, &key::firmware::images_of(customer), page, read_image)
+    newest_page(db, &key::firmware::images_of(customer), page, read_image)
 }
 
 /// Every image.
@@ -57,12 +57,8 @@ pub(in crate::sled) fn campaigns_of(
     customer: &CustomerId,
     page: PageRequest,
 ) -> Result<Page<Campaign>, Fault> {
-    page_of(
-        db,
-        &key::firmware::campaigns_of(customer),
-        page,
-        read_campaign,
-    )
+    let campaigns = key::firmware::campaigns_of(customer);
+    newest_page(db, &campaigns, page, read_campaign)
 }
 
 /// A campaign that has not ended.
@@ -133,26 +129,6 @@ pub(in crate::sled) fn campaign_look(
         }
     }
     Ok(CampaignLook { counts, rows })
-}
-
-fn page_of<T>(
-    db: &Db,
-    prefix: &Key,
-    page: PageRequest,
-    read: fn(&[u8]) -> Result<T, Unreadable>,
-) -> Result<Page<T>, Fault> {
-    let keys = rows_of(db, prefix).keys().rev();
-    let keys = keys.collect::<Result<Vec<IVec>, _>>()?;
-    let skip = usize::try_from(page.skip()).unwrap_or(usize::MAX);
-    let size = usize::try_from(page.size).unwrap_or(usize::MAX);
-    let mut items = Vec::new();
-    for key in keys.iter().skip(skip).take(size) {
-        items.extend(load(db, key, read)?);
-    }
-    Ok(Page {
-        items,
-        total: keys.len() as u64,
-    })
 }
 
 fn customer_in(row: &[u8]) -> Result<CustomerId, Fault> {

@@ -7,7 +7,7 @@ use engine::schedule::{OpenRequest, Schedule, ScheduleContents};
 use sled::Db;
 
 use super::jobs::job;
-use super::{load, rows_of};
+use super::{load, newest_page, rows_of};
 use crate::sled::fault::Fault;
 use crate::sled::key;
 use crate::sled::record::job::read_job_part;
@@ -28,18 +28,8 @@ pub(in crate::sled) fn schedules_of(
     customer: &CustomerId,
     page: PageRequest,
 ) -> Result<Page<Schedule>, Fault> {
-    let keys = rows_of(db, &key::schedule::all_of(customer)).keys().rev();
-    let keys = keys.collect::<Result<Vec<_>, _>>()?;
-    let skip = usize::try_from(page.skip()).unwrap_or(usize::MAX);
-    let size = usize::try_from(page.size).unwrap_or(usize::MAX);
-    let mut items = Vec::new();
-    for key in keys.iter().skip(skip).take(size) {
-        items.extend(load(db, key, read_schedule)?);
-    }
-    Ok(Page {
-        items,
-        total: keys.len() as u64,
-    })
+    let schedules = key::schedule::all_of(customer);
+    newest_page(db, &schedules, page, read_schedule)
 }
 
 /// Every schedule.
