@@ -3,7 +3,6 @@
 use std::fmt;
 
 use aws_lc_rs::digest::{Digest, SHA256};
-use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair,
     UnparsedPublicKey,
@@ -86,15 +85,8 @@ impl SigningKey {
         &self.certificates
     }
 
-    /// A signature in DER. Its nonce is from the library's own entropy: a nonce that repeats gives
-    /// the key away.
-    pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Refused> {
-        let signature = self.pair.sign(&SystemRandom::new(), message);
-        let signature = signature.map_err(|_| Refused(AlertDescription::INTERNAL_ERROR))?;
-        Ok(signature.as_ref().to_vec())
-    }
-
-    /// A signature of the handshake up to here.
+    /// A signature of what has this hash, in DER. Its nonce is from the library's own entropy: a
+    /// nonce that repeats gives the key away.
     pub(crate) fn sign_hash(&self, hash: &TranscriptHash) -> Result<Vec<u8>, Refused> {
         const FAULT: Refused = Refused(AlertDescription::INTERNAL_ERROR);
         let digest = Digest::import_less_safe(hash, &SHA256).map_err(|_| FAULT)?;
@@ -115,7 +107,7 @@ pub(crate) fn point_of(public_key: &[u8]) -> Option<&[u8]> {
     (point.len() == POINT_LENGTH).then_some(point)
 }
 
-/// Whether the owner of a key has signed the handshake up to here.
+/// Whether the owner of a key has signed what has this hash.
 pub(crate) fn verify(
     public_key: &[u8],
     hash: &TranscriptHash,

@@ -163,10 +163,8 @@ pub(crate) fn encode_signed_parameters(
 ) -> Result<Vec<u8>, Refused> {
     let mut out = Vec::with_capacity(160);
     key_agreement::encode_parameters(public, &mut out);
-    let signed = [&randoms.client[..], &randoms.server, &out].concat();
-    let signature = key.sign(&signed)?;
-    out.put_u16(ECDSA_SHA256);
-    out.put_vector16(&signature);
+    let signature = key.sign_hash(&hash_of_parameters(randoms, &out))?;
+    encode_signature(&signature, &mut out);
     Ok(out)
 }
 
@@ -182,12 +180,8 @@ pub(crate) fn decode_signed_parameters(
     reader.end()?;
     let mut parameters = Vec::with_capacity(80);
     key_agreement::encode_parameters(point, &mut parameters);
-    let hash = Sha256::new()
-        .chain_update(randoms.client)
-        .chain_update(randoms.server)
-        .chain_update(&parameters)
-        .finalize();
-    signature::verify(public_key, &hash.into(), proof)?;
+    let hash = hash_of_parameters(randoms, &parameters);
+    signature::verify(public_key, &hash, proof)?;
     Ok(point.into())
 }
 
@@ -211,9 +205,24 @@ pub(crate) fn decode_certificate_verify(body: &[u8]) -> Result<&[u8], Refused> {
 /// The body of a CertificateVerify.
 pub(crate) fn encode_certificate_verify(signature: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(4 + signature.len());
+    encode_signature(signature, &mut out);
+    out
+}
+
+/// What is signed of the parameters of a server (RFC 8422 section 5.4).
+fn hash_of_parameters(randoms: &Randoms, parameters: &[u8]) -> [u8; 32] {
+    let hash = Sha256::new()
+        .chain_update(randoms.client)
+        .chain_update(randoms.server)
+        .chain_update(parameters)
+        .finalize();
+    hash.into()
+}
+
+/// Appends a signature and its algorithm (RFC 5246 section 4.7).
+fn encode_signature(signature: &[u8], out: &mut Vec<u8>) {
     out.put_u16(ECDSA_SHA256);
     out.put_vector16(signature);
-    out
 }
 
 /// A signature and its algorithm (RFC 5246 section 4.7).
