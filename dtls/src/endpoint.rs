@@ -24,6 +24,7 @@ use crate::effect::{CloseReason, Effects, HandshakeFailure};
 use crate::handshake::client::ClientHandshake;
 use crate::handshake::flight::SizeLimits;
 use crate::handshake::resumption::SessionCache;
+use crate::handshake::server::ServerHandshake;
 use crate::handshake::transport::Transport;
 use crate::identity::Identity;
 use crate::moment::{Moment, Timestamp};
@@ -162,26 +163,20 @@ impl Endpoint {
         candidates: &[&[u8]],
         out: &mut Effects,
     ) {
-        let Some(handshake) = self.handshake_mut(id) else {
+        let Some((server, transport)) = self.server_mut(id) else {
             return;
         };
-        let Role::Server(server) = &mut handshake.role else {
-            return;
-        };
-        server.provide_psk(candidates, &mut handshake.transport, moment);
+        server.provide_psk(candidates, transport, moment);
         self.open_early(moment, id, out);
     }
 
     /// Answers [`Effect::AdmitPublicKey`](crate::Effect::AdmitPublicKey): the owner of the key is
     /// known.
     pub fn admit(&mut self, moment: &mut Moment<'_>, id: AssociationId, out: &mut Effects) {
-        let Some(handshake) = self.handshake_mut(id) else {
+        let Some((server, transport)) = self.server_mut(id) else {
             return;
         };
-        let Role::Server(server) = &mut handshake.role else {
-            return;
-        };
-        server.admit(&mut handshake.transport);
+        server.admit(transport);
         self.open_early(moment, id, out);
     }
 
@@ -194,13 +189,10 @@ impl Endpoint {
         name: &[u8],
         out: &mut Effects,
     ) {
-        let Some(handshake) = self.handshake_mut(id) else {
+        let Some((server, transport)) = self.server_mut(id) else {
             return;
         };
-        let Role::Server(server) = &mut handshake.role else {
-            return;
-        };
-        server.admit_as(name, &mut handshake.transport);
+        server.admit_as(name, transport);
         self.open_early(moment, id, out);
     }
 
@@ -396,6 +388,15 @@ impl Endpoint {
         match &mut self.associations.find_mut(id)?.state {
             AssociationState::Handshaking(handshake) => Some(handshake),
             AssociationState::Established(_) => None,
+        }
+    }
+
+    /// A handshake in which we are the server.
+    fn server_mut(&mut self, id: AssociationId) -> Option<(&mut ServerHandshake, &mut Transport)> {
+        let handshake = self.handshake_mut(id)?;
+        match &mut handshake.role {
+            Role::Server(server) => Some((&mut **server, &mut handshake.transport)),
+            Role::Client(_) => None,
         }
     }
 

@@ -64,10 +64,8 @@ impl Endpoint {
     /// Whether a ClientHello, repeated, is the one that a handshake began with. As a client we
     /// await none.
     fn is_hello_of(&mut self, id: AssociationId, start: &ClientHelloStart<'_>) -> bool {
-        let handshake = self.handshake_mut(id);
-        handshake.is_some_and(|handshake| match &handshake.role {
-            Role::Server(server) => server.is_begun_by(&start.random) && !start.cookie.is_empty(),
-            Role::Client(_) => false,
+        self.server_mut(id).is_some_and(|(server, _)| {
+            server.is_begun_by(&start.random) && !start.cookie.is_empty()
         })
     }
 

@@ -209,43 +209,23 @@ impl ServerHandshake {
     /// Goes on with a client whose raw public key is known.
     pub(crate) fn admit(&mut self, transport: &mut Transport) {
         let state = std::mem::replace(&mut self.state, State::Ended);
-        self.state = match state {
-            State::AwaitAdmission(negotiated, master, public_key) => {
-                transport.propose(negotiated.proposal(master));
-                State::AwaitFinished(negotiated, Identity::RawPublicKey(public_key))
-            }
-            State::AwaitClientHello
-            | State::AwaitClientKeyExchange(..)
-            | State::AwaitPsk(..)
-            | State::AwaitCertificate(..)
-            | State::AwaitSignedKeyExchange(..)
-            | State::AwaitCertificateVerify(..)
-            | State::AwaitName(..)
-            | State::AwaitFinished(..)
-            | State::AwaitResumedFinished(..)
-            | State::Ended => state,
+        let State::AwaitAdmission(negotiated, master, public_key) = state else {
+            self.state = state;
+            return;
         };
+        transport.propose(negotiated.proposal(master));
+        self.state = State::AwaitFinished(negotiated, Identity::RawPublicKey(public_key));
     }
 
     /// Goes on with a client whose certificate is known under this name.
     pub(crate) fn admit_as(&mut self, name: &[u8], transport: &mut Transport) {
         let state = std::mem::replace(&mut self.state, State::Ended);
-        self.state = match state {
-            State::AwaitName(negotiated, master) => {
-                transport.propose(negotiated.proposal(master));
-                State::AwaitFinished(negotiated, Identity::Certificate(name.into()))
-            }
-            State::AwaitClientHello
-            | State::AwaitClientKeyExchange(..)
-            | State::AwaitPsk(..)
-            | State::AwaitCertificate(..)
-            | State::AwaitSignedKeyExchange(..)
-            | State::AwaitCertificateVerify(..)
-            | State::AwaitAdmission(..)
-            | State::AwaitFinished(..)
-            | State::AwaitResumedFinished(..)
-            | State::Ended => state,
+        let State::AwaitName(negotiated, master) = state else {
+            self.state = state;
+            return;
         };
+        transport.propose(negotiated.proposal(master));
+        self.state = State::AwaitFinished(negotiated, Identity::Certificate(name.into()));
     }
 }
 
