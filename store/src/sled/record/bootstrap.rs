@@ -2,8 +2,7 @@
 
 use engine::Code;
 use engine::bootstrap::{
-    AccountSecurity, BootstrapConfig, BootstrapPath, BootstrapRecord, BootstrapServer,
-    BootstrapStep,
+    BootstrapConfig, BootstrapPath, BootstrapRecord, BootstrapServer, BootstrapStep,
 };
 use engine::device::record::Registration;
 use engine::moment::Timestamp;
@@ -124,10 +123,7 @@ fn server_record(server: &BootstrapServer) -> ServerV1<'_> {
         uri: server.uri.as_deref(),
         lifetime_s: server.lifetime_s,
         binding: server.binding.to_string(),
-        security: match server.security {
-            AccountSecurity::NoSec => 1,
-            AccountSecurity::Psk => 2,
-        },
+        security: code::of_account_security(server.security),
     }
 }
 
@@ -138,11 +134,7 @@ fn read_server(record: ServerV1<'_>) -> Result<BootstrapServer, Unreadable> {
         uri: record.uri.map(Into::into),
         lifetime_s: record.lifetime_s,
         binding: binding.ok_or(Unreadable::Damaged("no binding"))?,
-        security: match record.security {
-            1 => AccountSecurity::NoSec,
-            2 => AccountSecurity::Psk,
-            _ => return Err(Unreadable::Damaged("an unknown AccountSecurity")),
-        },
+        security: code::account_security(record.security)?,
     })
 }
 

@@ -5,7 +5,7 @@ use engine::action::{
     ContentEncoding, Method, Mode, Operation, PayloadType, Protocol, Status, WakeUp,
 };
 use engine::admin_log::entry::{Category, Subject};
-use engine::bootstrap::{BootstrapOperation, BootstrapSecurity, BootstrapState};
+use engine::bootstrap::{AccountSecurity, BootstrapOperation, BootstrapSecurity, BootstrapState};
 use engine::delivery::destination::{BrokerCommands, DestinationState, JsonPayload, Replay};
 use engine::device::record::{Connectivity, Logged, ObservationState, Wakefulness};
 use engine::event::{EventType, Lifecycle, PayloadKept};
@@ -90,6 +90,7 @@ codes!(of_bootstrap_state, bootstrap_state, BootstrapState {
     Interrupted = 4,
 });
 codes!(of_bootstrap_security, bootstrap_security, BootstrapSecurity { NoSec = 1, Dtls = 2 });
+codes!(of_account_security, account_security, AccountSecurity { NoSec = 1, Psk = 2 });
 codes!(of_bootstrap_operation, bootstrap_operation, BootstrapOperation {
     Delete = 1,
     Discover = 2,
