@@ -1,6 +1,8 @@
 //! Where are the bytes of firmware images? Each is a file of its directory, named by its id; one
 //! that is still being received has another name.
 
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -31,11 +33,11 @@ impl ImageFiles {
     /// Opens the directory, and removes every file that is none of these images.
     pub fn open(directory: &Path, images: &[ImageId]) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
-        let known: Vec<String> = images.iter().map(ToString::to_string).collect();
+        let names = images.iter().map(|id| OsString::from(id.to_string()));
+        let known: HashSet<OsString> = names.collect();
         for entry in fs::read_dir(directory)? {
             let entry = entry?;
-            let name = entry.file_name();
-            if !known.iter().any(|known| name == known.as_str()) {
+            if !known.contains(&entry.file_name()) {
                 fs::remove_file(entry.path())?;
             }
         }
