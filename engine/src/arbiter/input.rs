@@ -47,11 +47,7 @@ impl Received {
     /// Decodes the content of a record of this number, over the security association with a device.
     pub fn decode_secured(number: u64, device: DeviceKey, peer: Peer, bytes: &[u8]) -> Self {
         Self {
-            origin: Origin {
-                number,
-                peer,
-                device: Some(device),
-            },
+            origin: Origin::of_device(number, device, peer),
             classified: dispatch::classify_secured((number, peer), device, bytes),
         }
     }
@@ -60,8 +56,8 @@ impl Received {
     /// valid for its bootstrap alone.
     pub fn decode_for_bootstrap(number: u64, device: DeviceKey, peer: Peer, bytes: &[u8]) -> Self {
         Self {
+            origin: Origin::of_device(number, device, peer),
             classified: dispatch::classify_for_bootstrap((number, peer), device, bytes),
-            ..Self::decode_secured(number, device, peer, bytes)
         }
     }
 
@@ -96,6 +92,15 @@ impl Origin {
             number,
             peer,
             device: None,
+        }
+    }
+
+    /// A datagram of the device that proved its keys.
+    fn of_device(number: u64, device: DeviceKey, peer: Peer) -> Self {
+        Self {
+            number,
+            peer,
+            device: Some(device),
         }
     }
 
