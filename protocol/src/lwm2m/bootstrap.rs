@@ -10,8 +10,9 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use super::links::discovery;
-use super::operation::ExchangeLabel;
+use super::operation::{self, ExchangeLabel, PlannedWrite};
 use super::path::Path;
+use super::payload::formats::WriteMethod;
 use super::payload::{self, Reading, Unencodable};
 use super::registration::ENDPOINT_BYTES_MAX;
 use crate::coap::code::Code;
@@ -100,13 +101,12 @@ pub fn formats_to_write(preferred: Option<ContentFormat>) -> impl Iterator<Item 
 
 /// Deletes everything but the account of the bootstrap server (Bootstrap-Delete of `/`).
 pub fn delete_all(label: ExchangeLabel) -> Message {
-    request(label, Code::DELETE, None)
+    request(label, Code::DELETE)
 }
 
 /// Lists the instances of an object (Bootstrap-Discover).
 pub fn discover(label: ExchangeLabel, object: u16) -> Message {
-    let message = request(label, Code::GET, Some(Path::object(object)));
-    message.with_accept(ContentFormat::LINK_FORMAT)
+    operation::discover(label, "", Path::object(object))
 }
 
 /// Writes an instance, which the device creates if it does not have it (Bootstrap-Write).
@@ -116,15 +116,18 @@ pub fn write(
     values: &Reading,
     format: ContentFormat,
 ) -> Result<Message, Unencodable> {
-    let payload = payload::encode(format, instance, values)?;
-    let message = request(label, Code::PUT, Some(instance));
-    Ok(message.with_content_format(format).with_payload(payload))
+    let planned = PlannedWrite {
+        method: WriteMethod::Replace,
+        target: instance,
+        format,
+        payload: payload::encode(format, instance, values)?,
+    };
+    Ok(operation::write(label, "", planned))
 }
 
 /// Tells the device that it has everything (Bootstrap-Finish).
 pub fn finish(label: ExchangeLabel) -> Message {
-    let ExchangeLabel { message_id, token } = label;
-    Message::request(MessageKind::Confirmable, Code::POST, message_id, token).with_uri_path(["bs"])
+    request(label, Code::POST).with_uri_path(["bs"])
 }
 
 /// The instances that the answer to a Bootstrap-Discover lists; none if it is no list.
@@ -137,11 +140,9 @@ pub fn instances_in(object: u16, payload: &[u8]) -> BTreeSet<u16> {
         .collect()
 }
 
-fn request(label: ExchangeLabel, code: Code, path: Option<Path>) -> Message {
+fn request(label: ExchangeLabel, code: Code) -> Message {
     let ExchangeLabel { message_id, token } = label;
-    let segments = path.iter().flat_map(Path::segments);
-    let segments: Vec<String> = segments.map(|segment| segment.to_string()).collect();
-    Message::request(MessageKind::Confirmable, code, message_id, token).with_uri_path(segments)
+    Message::request(MessageKind::Confirmable, code, message_id, token)
 }
 
 #[cfg(test)]
