@@ -291,21 +291,19 @@ impl Associations {
         config.idle_timeout_ms = limits.idle_timeout_ms;
         config.retransmission.initial_ms = limits.retransmit_ms;
         config.retransmission.give_up_ms = limits.retransmit_ms.saturating_mul(GIVE_UP_AFTER);
-        let config = Arc::new(config);
-        let mut associations = Self {
+        let (endpoint, sessions) = export::import(Arc::new(config), kept);
+        Self {
             here,
             shard_map,
-            endpoint: Endpoint::new(Arc::clone(&config)),
+            endpoint,
             effects: Effects::new(),
             claims: HashMap::new(),
-            sessions: HashMap::new(),
+            sessions,
             session_by_device: HashMap::new(),
             local_by_address: HashMap::new(),
             outcomes: [0; HandshakeOutcome::ALL.len()],
             address_changes: 0,
-        };
-        associations.import(config, kept);
-        associations
+        }
     }
 
     /// Handles a datagram from a socket.

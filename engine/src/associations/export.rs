@@ -50,28 +50,32 @@ impl Associations {
             record(&bytes);
         });
     }
+}
 
-    /// Goes on with the sessions of an earlier process; returns how many there are.
-    pub(super) fn import(&mut self, config: Arc<Config>, records: &[SessionRecord]) -> usize {
-        let mut of_sessions = HashMap::new();
-        let mut of_endpoint = Vec::new();
-        for record in records {
-            match record.split_first() {
-                Some((&OF_ENDPOINT, rest)) => of_endpoint.push(rest),
-                Some((&OF_SESSION, _)) => of_sessions.extend(decode(record)),
-                Some(_) | None => {}
-            }
+/// The sessions of an earlier process whose records are complete.
+pub(super) fn import(
+    config: Arc<Config>,
+    records: &[SessionRecord],
+) -> (Endpoint, HashMap<AssociationId, Session>) {
+    let mut of_sessions = HashMap::new();
+    let mut of_endpoint = Vec::new();
+    for record in records {
+        match record.split_first() {
+            Some((&OF_ENDPOINT, rest)) => of_endpoint.push(rest),
+            Some((&OF_SESSION, _)) => of_sessions.extend(decode(record)),
+            Some(_) | None => {}
         }
-        self.endpoint = Endpoint::import(config, of_endpoint).0;
-        let ids: Vec<_> = self.endpoint.sessions().map(|(id, _)| id).collect();
-        for id in ids {
-            match of_sessions.remove(&id) {
-                Some(session) => drop(self.sessions.insert(id, session)),
-                None => self.endpoint.forget(id),
-            }
-        }
-        self.sessions.len()
     }
+    let (mut endpoint, _) = Endpoint::import(config, of_endpoint);
+    let ids: Vec<_> = endpoint.sessions().map(|(id, _)| id).collect();
+    let mut sessions = HashMap::new();
+    for id in ids {
+        match of_sessions.remove(&id) {
+            Some(session) => drop(sessions.insert(id, session)),
+            None => endpoint.forget(id),
+        }
+    }
+    (endpoint, sessions)
 }
 
 fn encode(id: AssociationId, session: &Session) -> Vec<u8> {
