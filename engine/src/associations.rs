@@ -251,6 +251,8 @@ struct Session {
     /// What the key of its handshake is valid for. A resumed session does not tell which key it
     /// was, and is valid for all.
     key_use: KeyUse,
+    /// Beside the owner and not in it: there it would make every session eight bytes larger.
+    begun: Begun,
 }
 
 /// Whose session it is.
@@ -258,15 +260,15 @@ struct Session {
 enum Owner {
     Device(DeviceKey),
     /// The device is looked up, and its first messages wait.
-    LookedUp(Begun, Vec<Vec<u8>>),
+    LookedUp(Vec<Vec<u8>>),
     /// It is of an earlier process, and was not heard yet.
     Kept,
 }
 
-/// Where a session began that is looked up.
+/// Where a session began.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Begun {
-    /// It was resumed here.
+    /// In this process.
     Here,
     /// In an earlier process.
     Before,
@@ -562,7 +564,7 @@ impl Associations {
                 let owner = match claim.as_ref().map(|claim| claim.holder) {
                     Some(Holder::Device(device)) => Owner::Device(device),
                     Some(Holder::LookedUp | Holder::Nobody | Holder::Refused(..)) | None => {
-                        Owner::LookedUp(Begun::Here, Vec::new())
+                        Owner::LookedUp(Vec::new())
                     }
                 };
                 let uses = claim.map_or_else(Vec::new, |claim| claim.uses);
@@ -575,6 +577,7 @@ impl Associations {
                     established_at: m.now,
                     address_changes: 0,
                     key_use,
+                    begun: Begun::Here,
                 };
                 self.establish(association, identity, session, out);
                 out.extend(used.map(AssociationEffect::Commit));
@@ -734,11 +737,11 @@ impl Associations {
                 self.sessions.insert(id, session);
                 self.own(device, id);
             }
-            (Owner::LookedUp(..) | Owner::Kept, Some(claimed)) => {
+            (Owner::LookedUp(_) | Owner::Kept, Some(claimed)) => {
                 self.sessions.insert(id, session);
                 out.push(AssociationEffect::LookUp(ClaimId(id), claimed));
             }
-            (Owner::LookedUp(..) | Owner::Kept, None) => self.endpoint.forget(id),
+            (Owner::LookedUp(_) | Owner::Kept, None) => self.endpoint.forget(id),
         }
     }
 
@@ -763,10 +766,10 @@ impl Associations {
             return;
         };
         let authenticated_at = time_of(session.security.authenticated_at);
-        let Owner::LookedUp(begun, early) = &mut session.owner else {
+        let Owner::LookedUp(early) = &mut session.owner else {
             return;
         };
-        let (begun, early) = (*begun, std::mem::take(early));
+        let (begun, early) = (session.begun, std::mem::take(early));
         let is_still_of = |known: &KnownCredentials| {
             let claimed = claimed.as_ref();
             claimed.is_some_and(|it| it.is_still_of(known, authenticated_at))
@@ -829,12 +832,12 @@ impl Associations {
                 });
             }
             // Beyond the bound the network has lost it.
-            Owner::LookedUp(_, early) if early.len() < EARLY_RECORDS_MAX => {
+            Owner::LookedUp(early) if early.len() < EARLY_RECORDS_MAX => {
                 early.push(content.to_vec());
             }
-            Owner::LookedUp(..) => {}
+            Owner::LookedUp(_) => {}
             Owner::Kept => {
-                session.owner = Owner::LookedUp(Begun::Before, vec![content.to_vec()]);
+                session.owner = Owner::LookedUp(vec![content.to_vec()]);
                 match self.endpoint.identity(id).and_then(ClaimedIdentity::of) {
                     Some(claimed) => out.push(AssociationEffect::LookUp(ClaimId(id), claimed)),
                     None => self.endpoint.forget(id),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use dtls::{AssociationId, CipherSuite, Config, Endpoint, Security};
 use zeroize::Zeroizing;
 
-use super::{Associations, Owner, Session};
+use super::{Associations, Begun, Owner, Session};
 use crate::credentials::KeyUse;
 use crate::moment::Timestamp;
 
@@ -132,6 +132,7 @@ fn decode(record: &[u8]) -> Option<(AssociationId, Session)> {
             0 => KeyUse::All,
             _ => KeyUse::Bootstrap,
         },
+        begun: Begun::Before,
     };
     Some((AssociationId::from_bytes(*id), session))
 }
