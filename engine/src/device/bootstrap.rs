@@ -97,29 +97,28 @@ impl RunningBootstrap {
         let Phase::Running(task, _) = &self.phase else {
             return None;
         };
-        let format = self.formats.front().copied();
-        let message = match task {
-            Task::Delete => bootstrap::delete_all(label),
-            Task::Discover => bootstrap::discover(label, SECURITY_OBJECT),
+        let (operation, path, format, message) = match task {
+            Task::Delete => {
+                let message = bootstrap::delete_all(label);
+                let path = Some(BootstrapPath::Root);
+                (BootstrapOperation::Delete, path, None, message)
+            }
+            Task::Discover => {
+                let message = bootstrap::discover(label, SECURITY_OBJECT);
+                let path = Some(BootstrapPath::At(Path::object(SECURITY_OBJECT)));
+                (BootstrapOperation::Discover, path, None, message)
+            }
             Task::Write(left) => {
                 let (instance, values) = left.front()?;
-                bootstrap::write(label, *instance, values, format?).ok()?
+                let format = self.formats.front().copied()?;
+                let message = bootstrap::write(label, *instance, values, format).ok()?;
+                let path = Some(BootstrapPath::At(*instance));
+                (BootstrapOperation::Write, path, Some(format), message)
             }
-            Task::Finish => bootstrap::finish(label),
-        };
-        let (operation, path, format) = match task {
-            Task::Delete => (BootstrapOperation::Delete, Some(BootstrapPath::Root), None),
-            Task::Discover => {
-                let object = BootstrapPath::At(Path::object(SECURITY_OBJECT));
-                (BootstrapOperation::Discover, Some(object), None)
+            Task::Finish => {
+                let message = bootstrap::finish(label);
+                (BootstrapOperation::Finish, None, None, message)
             }
-            Task::Write(left) => {
-                let instance = left
-                    .front()
-                    .map(|(instance, _)| BootstrapPath::At(*instance));
-                (BootstrapOperation::Write, instance, format)
-            }
-            Task::Finish => (BootstrapOperation::Finish, None, None),
         };
         self.record.note(BootstrapStep {
             operation,
