@@ -27,6 +27,7 @@ use crate::bootstrap::{
     BootstrapStep,
 };
 use crate::datagram::Datagram;
+use crate::device::exchange::is_refusal_of_format;
 use crate::diagnostic;
 use crate::moment::Timestamp;
 use crate::peer::Peer;
@@ -216,8 +217,4 @@ impl RunningBootstrap {
             None => format!("the device answered {what} with {code}"),
         }
     }
-}
-
-fn is_refusal_of_format(code: Code) -> bool {
-    [Code::NOT_ACCEPTABLE, Code::UNSUPPORTED_CONTENT_FORMAT].contains(&code)
 }

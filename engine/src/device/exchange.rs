@@ -270,7 +270,7 @@ impl Exchange {
         cx: &mut Context<'_>,
         code: Code,
     ) -> Option<ExchangeRequest> {
-        if ![Code::NOT_ACCEPTABLE, Code::UNSUPPORTED_CONTENT_FORMAT].contains(&code) {
+        if !is_refusal_of_format(code) {
             return None;
         }
         let attempt = self.attempt.as_mut()?;
@@ -467,6 +467,11 @@ impl Attempt {
     fn is_udp(&self) -> bool {
         self.transfer.is_none()
     }
+}
+
+/// Whether a device that answers this refuses the format that was requested or written.
+pub(super) fn is_refusal_of_format(code: Code) -> bool {
+    [Code::NOT_ACCEPTABLE, Code::UNSUPPORTED_CONTENT_FORMAT].contains(&code)
 }
 
 /// The format for which a device may refuse a request: the requested format of the answer, or the
