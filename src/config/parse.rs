@@ -37,7 +37,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
         .map_err(|_| "must be an address and port such as 127.0.0.1:8080".to_owned())
 }
 
-/// A path of the file system.
+/// A scheme, a host and a port.
 pub(super) fn origin(text: &str) -> Result<String, String> {
     let wrong = "expected a scheme, a host and a port, such as https://devices.example.com:8443";
     let rest = text
@@ -55,6 +55,7 @@ pub(super) fn origin(text: &str) -> Result<String, String> {
     }
 }
 
+/// A path of the file system.
 pub(super) fn path(text: &str) -> Result<PathBuf, String> {
     match text {
         "" => Err("must not be empty".to_owned()),

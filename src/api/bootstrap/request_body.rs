@@ -21,7 +21,7 @@ pub(super) fn new_config(
     mut fields: Fields,
     settings: &CustomerSettings,
 ) -> Result<BootstrapConfig, ApiError> {
-    let servers = fields.items("servers", server);
+    let servers = fields.objects("servers", server);
     if servers.is_none() && !fields.has_faults() {
         fields.fault("servers", FieldFault::required("is required"));
     }

@@ -45,25 +45,6 @@ impl Fields {
         Some(read)
     }
 
-    /// An optional list of objects, each read like the fields of a body.
-    pub(in crate::api) fn items<T>(
-        &mut self,
-        name: &str,
-        mut read: impl FnMut(&mut Self) -> Option<T>,
-    ) -> Option<Vec<T>> {
-        let Value::Array(items) = self.take(name)? else {
-            self.wrong_type(name, "an array of objects");
-            return None;
-        };
-        let read = items.into_iter().enumerate().map(|(place, item)| {
-            let place = format!("{name}[{place}]");
-            self.given.insert(place.clone(), item);
-            self.object(&place, &mut read).flatten()
-        });
-        // Every item is read, even after a fault.
-        read.collect::<Vec<_>>().into_iter().collect()
-    }
-
     /// An optional boolean; in a query it is a word.
     pub(in crate::api) fn truth(&mut self, name: &str) -> Option<bool> {
         if self.origin == Origin::Query {
@@ -122,6 +103,7 @@ impl Fields {
             let place = format!("{name}[{place}]");
             self.nested(&place, item, &mut read).flatten()
         });
+        // Every item is read, even after a fault.
         read.collect::<Vec<_>>().into_iter().collect()
     }
 
@@ -160,7 +142,6 @@ impl Fields {
         read.collect::<Vec<_>>().into_iter().collect()
     }
 
-    /// Adds a fault for each property of an item other than the known one.
     fn part<T>(&mut self, place: &str, read: Result<T, FieldFault>) -> Option<T> {
         match read {
             Ok(value) => Some(value),
