@@ -37,6 +37,7 @@ mod meters;
 mod metrics;
 pub mod networks;
 mod openapi;
+mod pace;
 mod page;
 mod plugins;
 mod presence;

@@ -4,13 +4,8 @@ pub(super) mod campaigns;
 pub(super) mod described;
 pub(super) mod serving;
 
-use std::future::poll_fn;
-use std::pin::Pin;
-
 use actix_web::{HttpRequest, HttpResponse, web};
-use futures_core::Stream;
 use serde::Serialize;
-use tokio::time::{Instant, timeout};
 
 use actors::image_files::{ImageFiles, ImageUpload};
 use engine::directory::firmware::{creation_of, removal_of};
@@ -22,10 +17,10 @@ use engine::query::PageRequest;
 
 use super::Api;
 use super::access::AuthenticatedCaller;
-use super::body::{Query, expect_plain, incomplete, media_type};
+use super::body::{Query, expect_plain, media_type};
 use super::error::ApiError;
 use super::fields::label;
-use super::import::pace::Pace;
+use super::pace::Pace;
 use super::page::{PageBody, wanted};
 use super::segment::PathSegment;
 
@@ -127,16 +122,7 @@ async fn receive(
 ) -> Result<(), ApiError> {
     let max = api.images.bytes_max;
     let mut pace = Pace::new(api.import_behind_max);
-    loop {
-        let piece = poll_fn(|context| Pin::new(&mut payload).poll_next(context));
-        let waits_since = Instant::now();
-        let piece = match timeout(pace.left(), piece).await {
-            Err(_) => return Err(ApiError::body_too_slow()),
-            Ok(None) => return Ok(()),
-            Ok(Some(Err(_))) => return Err(incomplete()),
-            Ok(Some(Ok(piece))) => piece,
-        };
-        pace.count(waits_since.elapsed(), piece.len() as u64);
+    while let Some(piece) = pace.next_part(&mut payload).await? {
         let bytes = upload.bytes() + piece.len() as u64;
         if bytes > max {
             let max = usize::try_from(max).unwrap_or(usize::MAX);
@@ -147,6 +133,7 @@ async fn receive(
         }
         upload.write(piece).await.map_err(ApiError::internal)?;
     }
+    Ok(())
 }
 
 /// GET: lists the images of the caller, newest first.

@@ -11,7 +11,6 @@
 mod batches;
 pub(super) mod described;
 mod lines;
-pub(super) mod pace;
 mod records;
 mod report;
 mod running;

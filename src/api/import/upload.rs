@@ -1,21 +1,16 @@
 //! How is the body of an import received? Chunk by chunk, no faster than lines are settled.
 
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::time::Duration;
 
 use actix_web::web;
-use futures_core::Stream;
-use tokio::time::Instant;
 
 use engine::moment::Timestamp;
 
 use super::lines::Lines;
-use super::pace::Pace;
 use super::records::{Format, Record, Records};
 use crate::api::Api;
-use crate::api::body::incomplete;
 use crate::api::error::ApiError;
+use crate::api::pace::Pace;
 
 /// The longest duration of an import, so that a caller that sends blank lines does not keep its
 /// slot. A million lines at a tenth of the usual speed take half of it.
@@ -86,22 +81,11 @@ impl Upload {
         if self.api.clock.now().since_ms(self.began_at) > IMPORT_MS_MAX {
             return Err(ApiError::body_too_slow());
         }
-        let payload = &mut self.payload;
-        let piece = poll_fn(|context| Pin::new(&mut *payload).poll_next(context));
-        let waits_since = Instant::now();
-        match tokio::time::timeout(self.pace.left(), piece).await {
-            Err(_) => Err(ApiError::body_too_slow()),
-            Ok(Some(Ok(piece))) => {
-                self.pace.count(waits_since.elapsed(), piece.len() as u64);
-                self.lines.feed(piece);
-                Ok(())
-            }
-            Ok(Some(Err(_))) => Err(incomplete()),
-            Ok(None) => {
-                self.is_ended = true;
-                Ok(())
-            }
+        match self.pace.next_part(&mut self.payload).await? {
+            Some(piece) => self.lines.feed(piece),
+            None => self.is_ended = true,
         }
+        Ok(())
     }
 
     /// Whether the body was received completely.
