@@ -207,30 +207,22 @@ fn image() -> Schema {
 }
 
 fn new_campaign() -> Schema {
+    let stored = Schema::closed().must("imageId", Schema::uuid(), IMAGE_ID);
+    let elsewhere = Schema::closed().must("url", url(), URL);
+    let named = |image: Schema| {
+        let devices = Schema::list(names::device_id()).at_least_one().unique();
+        rules(image.must("deviceIds", devices, "The devices."))
+    };
+    let matching = |image: Schema| {
+        let why = "The conditions of `listDevices`.";
+        rules(image.must("filter", filter(), why))
+    };
     let cases = [
-        ("imageId", Schema::uuid(), IMAGE_ID, "deviceIds"),
-        ("imageId", Schema::uuid(), IMAGE_ID, "filter"),
-        ("url", url(), URL, "deviceIds"),
-        ("url", url(), URL, "filter"),
+        named(stored.clone()).titled("Stored image, named devices"),
+        matching(stored).titled("Stored image, devices that match"),
+        named(elsewhere.clone()).titled("Image elsewhere, named devices"),
+        matching(elsewhere).titled("Image elsewhere, devices that match"),
     ];
-    let cases = cases.map(|(image, schema, why, devices)| {
-        let titled = match (image, devices) {
-            ("imageId", "filter") => "Stored image, devices that match",
-            ("imageId", _) => "Stored image, named devices",
-            (_, "filter") => "Image elsewhere, devices that match",
-            (_, _) => "Image elsewhere, named devices",
-        };
-        let schema = Schema::closed().must(image, schema, why);
-        let schema = match devices {
-            "filter" => schema.must(devices, filter(), "The conditions of `listDevices`."),
-            _ => schema.must(
-                devices,
-                Schema::list(names::device_id()).at_least_one().unique(),
-                "The devices.",
-            ),
-        };
-        rules(schema).titled(titled)
-    });
     Schema::one_of(cases).named("NewFirmwareCampaign")
 }
 
