@@ -93,10 +93,12 @@ pub(super) async fn put(
     let settings = api.store.customer_settings(caller.customer.clone()).await?;
     let config = new_config(fields, &settings)?;
     let scope = scope_of(&caller, device.as_ref());
-    exists(&api, &scope).await?;
-    let batch = put_config(scope, config.clone());
-    let decided = Decision { batch, answer: () };
-    settle(&*api.commits, async || Ok(decided.clone())).await?;
+    settle(&*api.commits, async || {
+        exists(&api, &scope).await?;
+        let batch = put_config(scope.clone(), config.clone());
+        Ok(Decision { batch, answer: () })
+    })
+    .await?;
     Ok(HttpResponse::Ok().json(ConfigBody::of(&config)))
 }
 
@@ -107,10 +109,12 @@ pub(super) async fn delete(
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
     let scope = scope_of(&caller, device.as_ref());
-    stored(&api, scope.clone()).await?;
-    let batch = remove_config(scope);
-    let decided = Decision { batch, answer: () };
-    settle(&*api.commits, async || Ok(decided.clone())).await?;
+    settle(&*api.commits, async || {
+        stored(&api, scope.clone()).await?;
+        let batch = remove_config(scope.clone());
+        Ok(Decision { batch, answer: () })
+    })
+    .await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
