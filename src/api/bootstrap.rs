@@ -9,6 +9,7 @@ use actix_web::{HttpResponse, web};
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use engine::Code;
 use engine::bootstrap::{
     BootstrapConfig, BootstrapRecord, BootstrapScope, BootstrapServer, BootstrapStep,
 };
@@ -186,9 +187,7 @@ impl StepBody {
             path: step.path.map(|path| path.to_string()),
             format: step.format,
             time: step.at.iso().to_string(),
-            code: step
-                .answer
-                .map(|code| format!("{}{:02}", code.class(), code.detail())),
+            code: step.answer.map(Code::digits),
         }
     }
 }

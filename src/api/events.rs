@@ -28,8 +28,10 @@ use engine::tags::Tag;
 use super::Api;
 use super::access::AuthenticatedCaller;
 use super::body::Query;
+use super::devices::found;
 use super::error::ApiError;
 use super::fields::{FieldFault, Fields};
+use super::integrations::request_body::type_words;
 use super::words::Word;
 
 /// The media type of server-sent events.
@@ -55,8 +57,7 @@ pub(super) async fn stream(
     fields.finish(Some(()))?;
     let device = device.map(|device| DeviceKey::of(&caller.customer, &device));
     if let Some(device) = device {
-        let known = api.store.profile(device).await?;
-        known.ok_or_else(|| ApiError::unknown("device"))?;
+        found(api.store.profile(device).await?)?;
     }
     let mut response = HttpResponse::Ok();
     response
@@ -88,14 +89,7 @@ pub(super) async fn stream(
 fn types_in(text: &str) -> Result<Vec<EventType>, String> {
     let known = |word: &str| EventType::known(word).filter(|it| it.is_for_integrations());
     let types: Option<_> = text.split(',').map(known).collect();
-    types.ok_or_else(|| format!("must be one of {}, or several", words().join(", ")))
-}
-
-/// The words of the types of events that are streamed.
-fn words() -> Vec<&'static str> {
-    let streamed = EventType::ALL.into_iter();
-    let streamed = streamed.filter(|it| it.is_for_integrations());
-    streamed.map(Word::word).collect()
+    types.ok_or_else(|| format!("must be one of {}, or several", type_words().join(", ")))
 }
 
 /// Where an earlier stream is resumed. An empty header counts as none.

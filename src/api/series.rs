@@ -18,6 +18,7 @@ use engine::query::series::{
 use super::Api;
 use super::access::AuthenticatedCaller;
 use super::body::Query;
+use super::devices::found;
 use super::error::ApiError;
 use super::fields::{Fields, instant};
 use super::page::cursor;
@@ -66,8 +67,7 @@ pub(super) async fn show(
 ) -> Result<HttpResponse, ApiError> {
     let device = DeviceKey::of(&caller.customer, &device);
     let query = query_of(fields, &caller, device, api.clock.now())?;
-    let known = api.store.profile(device).await?;
-    known.ok_or_else(|| ApiError::unknown("device"))?;
+    found(api.store.profile(device).await?)?;
     let mut walk = SeriesWalk::of(query.clone());
     while let Some((filter, events_max)) = walk.next_page() {
         walk.handle_page(&api.store.samples_of(filter, events_max).await?);

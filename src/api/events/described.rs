@@ -2,7 +2,8 @@
 
 use engine::limits::STREAM_TAGS_MS;
 
-use super::{EVENT_STREAM, LAST_EVENT_ID, words};
+use super::{EVENT_STREAM, LAST_EVENT_ID};
+use crate::api::integrations::request_body::type_words;
 use crate::api::openapi::{ApiOperation, Schema, Tag, names};
 
 const EXAMPLE: &str = "AQsAAAAAAAAAAAAAAAAAAAAA";
@@ -68,6 +69,6 @@ pub(in crate::api) fn stream() -> ApiOperation {
 }
 
 fn types_pattern() -> String {
-    let words = words().join("|");
+    let words = type_words().join("|");
     format!("^({words})(,({words}))*$")
 }

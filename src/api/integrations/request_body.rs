@@ -160,7 +160,7 @@ fn of_lifecycle(types: &[WantedType]) -> Option<LifecycleKinds> {
     Some(kinds.flatten().collect())
 }
 
-/// The words of the types that a webhook may have.
+/// The words of the types that a webhook or a stream may have.
 pub(in crate::api) fn type_words() -> Vec<&'static str> {
     let types = EventType::ALL.into_iter();
     let types = types.filter(|it| it.is_for_integrations());
