@@ -12,7 +12,7 @@ use protocol::lwm2m::value::Value as Lwm2mValue;
 use protocol::lwm2m::version::Version;
 use serde_json::{Value, json};
 
-use crate::test_service::{ID, PATIENT, error_codes, silent_device, start};
+use crate::test_service::{ID, PATIENT, crash, error_codes, error_fields, silent_device, start};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::endpoint::Endpoint;
 use crate::vocabulary::lwm2m::{execute, outcome};
@@ -116,9 +116,7 @@ fn a_device_gets_a_fresh_key_at_each_bootstrap_and_keeps_the_one_before_until_it
     let mut device = SecuredDevice::connected(HERE, &service, ID, KEY);
     device.register(&register(ID, 1));
 
-    service.kill();
-    service.start_again();
-    caller.follow(&service);
+    crash(&mut service, &mut caller);
     let mut device = SecuredDevice::at(HERE, &service);
     device.connect(ID, &first).unwrap();
     device.register(&register(ID, 1));
@@ -151,9 +149,7 @@ fn a_bootstrap_that_a_crash_interrupts_loses_no_key_and_is_repeated() {
     // Up to the account, which has a key.
     while client.answer_next(&mut device) != "PUT /0/1 11542" {}
     let written = client.key();
-    service.kill();
-    service.start_again();
-    caller.follow(&service);
+    crash(&mut service, &mut caller);
     assert_eq!(caller.inspect(ID)["bootstrap"]["state"], "INTERRUPTED");
     let mut device = SecuredDevice::at(HERE, &service);
     device
@@ -227,9 +223,7 @@ fn a_device_is_given_what_is_configured_for_it_or_for_its_customer() {
     let path = format!("{API}/bootstrap");
     let put = caller.try_send("PUT", &path, &of_customer).unwrap();
     assert_eq!(put.expect(200), of_customer);
-    service.kill();
-    service.start_again();
-    caller.follow(&service);
+    crash(&mut service, &mut caller);
     assert_eq!(caller.request("GET", &path).expect(200), of_customer);
     let mut socket = DeviceSocket::from(HERE, &service);
     let mut client = BootstrapClient::new(0);
@@ -283,15 +277,8 @@ fn every_fault_of_a_configuration_is_reported() {
         .try_send("PUT", &format!("{API}/bootstrap"), &wrong)
         .unwrap();
     let refused = refused.expect(400);
-    let mut fields: Vec<_> = refused["errors"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|fault| text(&fault["field"]))
-        .collect();
-    fields.sort();
     assert_eq!(
-        fields,
+        error_fields(&refused),
         [
             "objects./0/1/0",
             "objects./3/0",

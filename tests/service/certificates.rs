@@ -9,7 +9,7 @@ use engine::base64_text;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use serde_json::{Value, json};
 
-use crate::test_service::start;
+use crate::test_service::{crash, silent_device, start};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::secured::SecuredDevice;
@@ -25,9 +25,7 @@ fn a_device_is_known_by_its_raw_public_key() {
     let (service, caller) = start(&[]);
     let server = public_key(&caller);
     let (key, stranger) = (raw_key(), raw_key());
-    caller
-        .post(&format!("{API}/devices"), &json!({ "deviceId": ID }))
-        .expect(201);
+    silent_device(&caller, ID);
     let body = json!({ "publicKey": base64_text::encode(key.public_key()) });
     let path = format!("{API}/devices/{ID}/public-key");
     assert_eq!(caller.try_send("PUT", &path, &body).unwrap().status, 204);
@@ -61,9 +59,7 @@ fn a_device_is_known_by_a_certificate_that_its_customer_trusts() {
         text(&stored["certificates"]).replace('\n', ""),
         factory.pem.replace("\r\n", "").replace('\n', "")
     );
-    caller
-        .post(&format!("{API}/devices"), &json!({ "deviceId": ID }))
-        .expect(201);
+    silent_device(&caller, ID);
 
     let mut device = SecuredDevice::at(HERE, &service);
     let key = factory.certifies(ID);
@@ -124,9 +120,7 @@ fn authorities_that_are_none_are_refused() {
 fn the_key_of_the_service_stays_until_files_have_another() {
     let (mut service, mut caller) = start(&[]);
     let first = public_key(&caller);
-    service.kill();
-    service.start_again();
-    caller.follow(&service);
+    crash(&mut service, &mut caller);
     assert_eq!(public_key(&caller), first);
     assert!(service.stop().success());
 
@@ -158,9 +152,7 @@ fn the_key_of_the_service_stays_until_files_have_another() {
     let body = json!({ "certificates": factory.pem });
     let path = format!("{API}/dtls/certificate-authorities");
     caller.try_send("PUT", &path, &body).unwrap().expect(200);
-    caller
-        .post(&format!("{API}/devices"), &json!({ "deviceId": ID }))
-        .expect(201);
+    silent_device(&caller, ID);
     let (device_key, before) = (factory.certifies(ID), public_key(&caller));
     let mut device = SecuredDevice::at(HERE, &service);
     device.prove(&device_key, &before).unwrap();

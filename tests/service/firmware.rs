@@ -6,7 +6,9 @@ use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value as Lwm2mValue;
 use serde_json::{Value, json};
 
-use crate::test_service::{TestService, error_codes, keys, page, silent_device, start, with};
+use crate::test_service::{
+    TestService, crash, error_codes, error_fields, keys, page, silent_device, start, with,
+};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::client::ApiClient;
 use crate::vocabulary::device::{DEVICE_IP, Device};
@@ -40,9 +42,7 @@ fn an_image_is_stored_listed_and_deleted() {
     let plain = store(&caller, "", IMAGE).expect(201);
     assert_eq!(keys(&plain), ["created", "id", "sha256", "size"]);
     assert_eq!(text(&plain["sha256"]), digest);
-    service.kill();
-    service.start_again();
-    caller.follow(&service);
+    crash(&mut service, &mut caller);
     assert_eq!(caller.request("GET", &path).expect(200), image);
     let (ids, _) = page(&caller, "/firmware/images");
     assert_eq!(ids, [text(&plain["id"]), text(&image["id"])]);
@@ -78,9 +78,7 @@ fn an_image_that_is_too_large_or_breaks_off_leaves_nothing() {
         (files(&service).len() == 1).then_some(())
     });
     std::fs::write(service.data_dir().join("firmware/left-behind"), "x").unwrap();
-    service.kill();
-    service.start_again();
-    caller.follow(&service);
+    crash(&mut service, &mut caller);
     assert_eq!(files(&service).len(), 1);
 }
 
@@ -259,16 +257,9 @@ fn every_fault_of_a_campaign_is_named() {
         "deviceIds": [], "method": "PUSH", "concurrency": 0, "retries": 99,
         "canaryPercent": 101, "notAfter": "2020-01-01T00:00:00.000", "colour": "red",
     });
-    let answer = caller.post(CAMPAIGNS, &body);
-    let fields = |answer: &Response| {
-        let errors = answer.json()["errors"].as_array().unwrap().clone();
-        let mut fields: Vec<_> = errors.iter().map(|it| text(&it["field"])).collect();
-        fields.sort();
-        fields
-    };
-    assert_eq!(answer.status, 400);
+    let refused = caller.post(CAMPAIGNS, &body).expect(400);
     assert_eq!(
-        fields(&answer),
+        error_fields(&refused),
         [
             "canaryPercent",
             "colour",

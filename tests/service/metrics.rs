@@ -182,7 +182,8 @@ pub(crate) fn dropped(service: &Service, reason: &str) -> f64 {
     scrape(service).sum("signalbox_datagrams_dropped_total", &labels)
 }
 
-fn scrape(service: &Service) -> Exposition {
+/// What the service exports now.
+pub(crate) fn scrape(service: &Service) -> Exposition {
     let answer = Request::new("GET", "/metrics").send(service.http);
     assert_eq!(answer.status, 200);
     Exposition::read(answer.text())

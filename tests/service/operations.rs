@@ -691,7 +691,7 @@ fn livez(mut stream: &TcpStream) -> String {
 
 /// How many connections the service closed for a reason. The call may itself be closed without an
 /// answer while all connections are used; then it is repeated.
-fn closed(service: &Service, reason: &str) -> f64 {
+pub(crate) fn closed(service: &Service, reason: &str) -> f64 {
     let metrics = until("the metrics are answered", || {
         Request::new("GET", "/metrics").try_send(service.http).ok()
     });

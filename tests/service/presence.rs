@@ -4,13 +4,12 @@
 use protocol::coap::code::Code;
 use serde_json::{Value, json};
 
-use crate::test_service::{ID, NEVER_AWAKE, start};
+use crate::test_service::{ID, NEVER_AWAKE, crash, start};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::endpoint::{Endpoint, ReceivedPost};
 use crate::vocabulary::plain::data;
 use crate::vocabulary::poll::until;
-use crate::vocabulary::service::Service;
 use crate::vocabulary::wire::{DeviceSocket, deregister, location_of, register_with, update};
 
 /// Allows deliveries to the endpoints of tests.
@@ -131,20 +130,21 @@ fn a_device_without_registration_is_offline_after_the_silence_that_is_allowed() 
         wire.ask_until_answered(&data("t", "1", 1)).code,
         Code::CHANGED
     );
-    assert_eq!(shown(&caller)["offlineAfter"], 86_400);
+    assert_eq!(caller.inspect(ID)["offlineAfter"], 86_400);
     assert_eq!(presence(&caller)["connectivity"], "ONLINE");
 
     // The customer allows every device a second, and this one has no time of its own any more.
     let set = json!({ "offlineAfter": 1 });
-    patch(&caller, "presence", &set);
+    let set = caller.try_send("PATCH", &format!("{API}/presence"), &set);
+    set.unwrap().expect(200);
     let unset = json!({ "offlineAfter": null });
-    patch(&caller, &format!("devices/{ID}"), &unset);
-    assert_eq!(shown(&caller).get("offlineAfter"), None);
+    caller.amend_device(ID, &unset);
+    assert_eq!(caller.inspect(ID).get("offlineAfter"), None);
     crash(&mut service, &mut caller);
     told(&endpoint, &["FIRST_CONTACT", "OFFLINE"]);
     crash(&mut service, &mut caller);
     let set = json!({ "offlineAfter": 3_600 });
-    patch(&caller, &format!("devices/{ID}"), &set);
+    caller.amend_device(ID, &set);
     assert_eq!(
         presence(&caller)["connectivity"],
         "OFFLINE",
@@ -156,13 +156,6 @@ fn a_device_without_registration_is_offline_after_the_silence_that_is_allowed() 
     );
     told(&endpoint, &["FIRST_CONTACT", "OFFLINE", "BACK"]);
     assert_eq!(presence(&caller)["connectivity"], "ONLINE");
-}
-
-/// Kills the service and starts it again.
-fn crash(service: &mut Service, caller: &mut Caller) {
-    service.kill();
-    service.start_again();
-    caller.follow(service);
 }
 
 fn registered(wire: &DeviceSocket, binding: &[&str], id: u16) -> Vec<String> {
@@ -179,18 +172,8 @@ fn webhook(caller: &Caller, endpoint: &Endpoint, types: &Value) -> Value {
     caller.post(&path, &body).expect(201)
 }
 
-fn patch(caller: &Caller, path: &str, body: &Value) {
-    let answer = caller.try_send("PATCH", &format!("{API}/{path}"), body);
-    answer.unwrap().expect(200);
-}
-
-fn shown(caller: &Caller) -> Value {
-    let path = format!("{API}/devices/{ID}");
-    caller.request("GET", &path).expect(200)
-}
-
 fn presence(caller: &Caller) -> Value {
-    shown(caller)["presence"].take()
+    caller.inspect(ID)["presence"].take()
 }
 
 /// Waits until an endpoint was told this, each event once and in order.

@@ -7,7 +7,7 @@ use protocol::lwm2m::payload::{Measured, Sample};
 use protocol::lwm2m::value::Value as DeviceValue;
 use serde_json::{Value, json};
 
-use crate::test_service::{ID, TestService, error_codes, silent_device, start};
+use crate::test_service::{ID, TestService, error_codes, error_fields, silent_device, start};
 use crate::vocabulary::caller::{API, Caller, text};
 
 const TEMPERATURE: Path = Path::resource(3303, 0, 5700);
@@ -135,11 +135,7 @@ fn every_fault_of_a_query_is_named_at_once() {
     silent_device(&caller, ID);
     let refused = |query: &str| {
         let answer = caller.request("GET", &format!("{API}/devices/{ID}/series?{query}"));
-        let answer = answer.expect(400);
-        let fields = answer["errors"].as_array().unwrap().iter();
-        let mut fields: Vec<_> = fields.map(|it| text(&it["field"])).collect();
-        fields.sort();
-        fields
+        error_fields(&answer.expect(400))
     };
     assert_eq!(
         refused("points=2001&from=now&to=then&cursor=first&step=1"),

@@ -5,12 +5,13 @@ mod reader;
 
 use serde_json::{Value, json};
 
-use crate::test_service::{ID, error_codes, start};
+use crate::metrics::scrape;
+use crate::operations::closed;
+use crate::test_service::{ID, crash, error_codes, error_fields, start};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::client::{ApiClient, CUSTOMERS};
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::endpoint::Endpoint;
-use crate::vocabulary::http::Request;
 use crate::vocabulary::lwm2m::{read, when_active};
 use crate::vocabulary::plain::UdpDevice;
 use crate::vocabulary::poll::until;
@@ -105,9 +106,7 @@ fn a_stream_resumes_after_a_kill_without_loss_and_without_repeating() {
     send(&service, &caller, DEVICE_IP, ID, 1..=5);
     let first = reader.events(2);
     drop(reader);
-    service.kill();
-    service.start_again();
-    caller.follow(&service);
+    crash(&mut service, &mut caller);
     send(&service, &caller, OTHER_IP, OTHER, 1..=3);
     let last_id = &first[1].id;
     let mut reader = StreamReader::resumed(&caller, "", last_id);
@@ -151,15 +150,14 @@ fn a_reader_that_takes_nothing_is_dropped() {
     let (service, caller) = start(&[("SIGNALBOX_HTTP_RESPONSE_WAIT_MS", "300")]);
     caller.create_device(ID, DEVICE_IP);
     let reader = StreamReader::open(&caller, "");
-    assert_eq!(metric(&service, OPEN_STREAMS), 1.0);
+    assert_eq!(open_streams(&service), 1.0);
     let device = UdpDevice::from(DEVICE_IP, &service);
     let long = vec![b'x'; 60_000];
     until("the end of the stream", || {
         (0..3).for_each(|_| device.send(&long));
-        (metric(&service, OPEN_STREAMS) == 0.0).then_some(())
+        (open_streams(&service) == 0.0).then_some(())
     });
-    let dropped = r#"signalbox_http_connections_closed_total{reason="response_not_taken"}"#;
-    assert_eq!(metric(&service, dropped), 1.0);
+    assert_eq!(closed(&service, "response_not_taken"), 1.0);
     // What it missed is there when it comes back.
     let (taken, is_complete) = reader.rest();
     assert!(!is_complete);
@@ -253,11 +251,7 @@ fn every_fault_of_a_stream_is_named_at_once() {
     let refused = |query: &str, last_id: &str| {
         let request = caller.authorized("GET", &format!("{STREAM}?{query}"));
         let request = request.header("last-event-id", last_id);
-        let refused = request.send(caller.address()).expect(400);
-        let faults = refused["errors"].as_array().unwrap().iter();
-        let mut fields: Vec<_> = faults.map(|it| text(&it["field"])).collect();
-        fields.sort();
-        fields
+        error_fields(&request.send(caller.address()).expect(400))
     };
     assert_eq!(
         refused(
@@ -270,8 +264,6 @@ fn every_fault_of_a_stream_is_named_at_once() {
     let ahead = "AYCAgICAgICAgAEAAAAAAAAAAAAAAAAAAAAA";
     assert_eq!(refused("", ahead), ["Last-Event-ID"]);
 }
-
-const OPEN_STREAMS: &str = "signalbox_event_streams";
 
 /// Has devices be heard for the first time, which is an event of its own.
 fn make_contact(service: &Service, caller: &Caller, devices: &[(&str, &str)]) {
@@ -323,11 +315,6 @@ fn sorted_devices(events: &[StreamedEvent]) -> Vec<String> {
     devices
 }
 
-fn metric(service: &Service, name: &str) -> f64 {
-    let metrics = Request::new("GET", "/metrics").send(service.http);
-    let line = metrics.text().lines().find_map(|line| {
-        let rest = line.strip_prefix(name)?;
-        rest.strip_prefix(' ')
-    });
-    line.unwrap_or_else(|| panic!("no {name}")).parse().unwrap()
+fn open_streams(service: &Service) -> f64 {
+    scrape(service).sum("signalbox_event_streams", &[])
 }

@@ -3,7 +3,7 @@
 use harness::device::configuration::Configuration;
 use serde_json::{Value, json};
 
-use crate::vocabulary::caller::{API, Caller};
+use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::service::Service;
 
@@ -50,9 +50,7 @@ impl TestService {
 
     /// Kills the service and starts it again; caller and device stay.
     pub(crate) fn crash(&mut self) {
-        self.service.kill();
-        self.service.start_again();
-        self.caller.follow(&self.service);
+        crash(&mut self.service, &mut self.caller);
     }
 }
 
@@ -61,6 +59,13 @@ pub(crate) fn start(settings: &[(&str, &str)]) -> (Service, Caller) {
     let service = Service::start_with(settings);
     let caller = Caller::of_new_customer(&service, "Acme");
     (service, caller)
+}
+
+/// Kills the service and starts it again; the caller follows it.
+pub(crate) fn crash(service: &mut Service, caller: &mut Caller) {
+    service.kill();
+    service.start_again();
+    caller.follow(service);
 }
 
 /// A body with one more property.
@@ -104,6 +109,16 @@ pub(crate) fn error_codes(answer: &Value) -> Vec<&str> {
         .iter()
         .map(|error| error["code"].as_str().unwrap_or_default())
         .collect()
+}
+
+/// The fields that the errors of an answer name, in order.
+pub(crate) fn error_fields(answer: &Value) -> Vec<String> {
+    let errors = answer["errors"]
+        .as_array()
+        .unwrap_or_else(|| panic!("no errors: {answer}"));
+    let mut fields: Vec<_> = errors.iter().map(|error| text(&error["field"])).collect();
+    fields.sort();
+    fields
 }
 
 /// A device of a customer that never registers.
