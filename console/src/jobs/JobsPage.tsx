@@ -6,8 +6,8 @@ import type { Schemas } from "../api/client";
 import { deviceColumn } from "../devices/DeviceLink";
 import { useScope } from "../session/query";
 import { Refused } from "../ui/forms";
-import { Pager } from "../ui/Pager";
-import { Badge, Card, ConfirmButton, DataTable, Facts, Page } from "../ui/parts";
+import { PagedTable } from "../ui/PagedTable";
+import { Badge, Card, type Column, ConfirmButton, Facts, Page } from "../ui/parts";
 import { Empty, Loaded, Scoped, type Tone } from "../ui/states";
 import { Age, Time } from "../ui/Time";
 import { jobDevicesQuery, jobQuery, jobsQuery, useCancelJob } from "./query";
@@ -29,49 +29,38 @@ export function JobsPage(props: { page: number }) {
   return (
     <Page title="Jobs" lead="Requests to all devices that matched a filter.">
       <Scoped scope="actions:read">
-        <Loaded what="jobs" query={useQuery(jobsQuery(props.page))}>
-          {({ items, page, pageAmount }) =>
-            items.length === 0 ? (
-              <Empty title="There are no jobs.">
-                Narrow the list of <Link to="/devices">devices</Link>, and send a request to all
-                that match.
-              </Empty>
-            ) : (
-              <>
-                <JobTable jobs={items} />
-                <Pager page={page} pages={pageAmount} />
-              </>
-            )
+        <PagedTable
+          what="jobs"
+          query={useQuery(jobsQuery(props.page))}
+          empty={
+            <Empty title="There are no jobs.">
+              Narrow the list of <Link to="/devices">devices</Link>, and send a request to all that
+              match.
+            </Empty>
           }
-        </Loaded>
+          caption="Jobs, newest first"
+          keyOf={({ id }) => id}
+          columns={jobColumns}
+        />
       </Scoped>
     </Page>
   );
 }
 
-function JobTable({ jobs }: { jobs: readonly Job[] }) {
-  return (
-    <DataTable
-      caption="Jobs, newest first"
-      rows={jobs}
-      keyOf={({ id }) => id}
-      columns={[
-        {
-          head: "Created",
-          cell: ({ id, created }) => (
-            <Link to="/jobs/$jobId" params={{ jobId: id }}>
-              <Age at={created} />
-            </Link>
-          ),
-        },
-        { head: "State", cell: ({ state }) => <StateBadge state={state} /> },
-        { head: "Devices", cell: ({ matched }) => matched },
-        { head: "Accepted", cell: ({ accepted }) => accepted },
-        { head: "Refused", cell: ({ rejected }) => rejected },
-      ]}
-    />
-  );
-}
+const jobColumns: Column<Job>[] = [
+  {
+    head: "Created",
+    cell: ({ id, created }) => (
+      <Link to="/jobs/$jobId" params={{ jobId: id }}>
+        <Age at={created} />
+      </Link>
+    ),
+  },
+  { head: "State", cell: ({ state }) => <StateBadge state={state} /> },
+  { head: "Devices", cell: ({ matched }) => matched },
+  { head: "Accepted", cell: ({ accepted }) => accepted },
+  { head: "Refused", cell: ({ rejected }) => rejected },
+];
 
 export function JobPage(props: { id: string; page: number }) {
   return (
@@ -134,42 +123,31 @@ function Devices(props: { job: Job; page: number }) {
   const { id, state } = props.job;
   return (
     <Card title="Devices">
-      <Loaded what="devices" query={useQuery(jobDevicesQuery(id, props.page, state === "RUNNING"))}>
-        {({ items, page, pageAmount }) =>
-          items.length === 0 ? (
-            <Empty title="No device matched." />
-          ) : (
-            <>
-              <DataTable
-                caption="What became of each device"
-                rows={items}
-                keyOf={({ deviceId }) => deviceId}
-                columns={[
-                  deviceColumn,
-                  {
-                    head: "Outcome",
-                    cell: ({ status }) => (
-                      <Badge tone={outcomes[status][0]}>{outcomes[status][1]}</Badge>
-                    ),
-                  },
-                  {
-                    head: "Request",
-                    cell: ({ requestId, message }) =>
-                      requestId === undefined ? (
-                        (message ?? "—")
-                      ) : (
-                        <Link to="/requests/$requestId" params={{ requestId }}>
-                          {requestId}
-                        </Link>
-                      ),
-                  },
-                ]}
-              />
-              <Pager page={page} pages={pageAmount} />
-            </>
-          )
-        }
-      </Loaded>
+      <PagedTable
+        what="devices"
+        query={useQuery(jobDevicesQuery(id, props.page, state === "RUNNING"))}
+        empty={<Empty title="No device matched." />}
+        caption="What became of each device"
+        keyOf={({ deviceId }) => deviceId}
+        columns={[
+          deviceColumn,
+          {
+            head: "Outcome",
+            cell: ({ status }) => <Badge tone={outcomes[status][0]}>{outcomes[status][1]}</Badge>,
+          },
+          {
+            head: "Request",
+            cell: ({ requestId, message }) =>
+              requestId === undefined ? (
+                (message ?? "—")
+              ) : (
+                <Link to="/requests/$requestId" params={{ requestId }}>
+                  {requestId}
+                </Link>
+              ),
+          },
+        ]}
+      />
     </Card>
   );
 }

@@ -3,8 +3,8 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 
 import { Filters, SearchField } from "../ui/Filters";
-import { Pager } from "../ui/Pager";
-import { Badge, Card, DataTable, Page, Select } from "../ui/parts";
+import { PagedTable } from "../ui/PagedTable";
+import { Badge, Card, Page, Select } from "../ui/parts";
 import { type Search, given, page, text, word } from "../ui/search";
 import { Empty, Loaded, Scoped } from "../ui/states";
 import { Age } from "../ui/Time";
@@ -100,38 +100,31 @@ function LogFilters(props: { search: LogSearch }) {
 
 export function LogList(props: { search: LogSearch }) {
   return (
-    <Loaded what="log" query={useQuery(logQuery(props.search))}>
-      {({ items, page: current, pageAmount }) =>
-        items.length === 0 ? (
-          <Empty title="No entries.">
-            Without a time the last 7 days are shown; entries are kept for 30 days.
-          </Empty>
-        ) : (
-          <>
-            <DataTable
-              caption="Entries of the administration log, newest first"
-              rows={items}
-              keyOf={(entry) => entry.id}
-              columns={[
-                { head: "Time", cell: (entry) => <Age at={entry.timestamp} /> },
-                { head: "Category", cell: (entry) => <CategoryBadge category={entry.category} /> },
-                {
-                  head: "Message",
-                  cell: (entry) => (
-                    <Link to="/log/$entryId" params={{ entryId: entry.id }}>
-                      {entry.message}
-                    </Link>
-                  ),
-                },
-                { head: "Description", cell: (entry) => entry.description },
-                { head: "Device", cell: ({ iccid }) => <DeviceOf iccid={iccid} /> },
-              ]}
-            />
-            <Pager page={current} pages={pageAmount} />
-          </>
-        )
+    <PagedTable
+      what="log"
+      query={useQuery(logQuery(props.search))}
+      empty={
+        <Empty title="No entries.">
+          Without a time the last 7 days are shown; entries are kept for 30 days.
+        </Empty>
       }
-    </Loaded>
+      caption="Entries of the administration log, newest first"
+      keyOf={(entry) => entry.id}
+      columns={[
+        { head: "Time", cell: (entry) => <Age at={entry.timestamp} /> },
+        { head: "Category", cell: (entry) => <CategoryBadge category={entry.category} /> },
+        {
+          head: "Message",
+          cell: (entry) => (
+            <Link to="/log/$entryId" params={{ entryId: entry.id }}>
+              {entry.message}
+            </Link>
+          ),
+        },
+        { head: "Description", cell: (entry) => entry.description },
+        { head: "Device", cell: ({ iccid }) => <DeviceOf iccid={iccid} /> },
+      ]}
+    />
   );
 }
 

@@ -3,9 +3,9 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 
 import { Field, Form } from "../ui/forms";
-import { Pager } from "../ui/Pager";
-import { Card, DataTable, Page } from "../ui/parts";
-import { Empty, ForOperator, Loaded } from "../ui/states";
+import { PagedTable } from "../ui/PagedTable";
+import { Card, Page } from "../ui/parts";
+import { Empty, ForOperator } from "../ui/states";
 import { Age, Time } from "../ui/Time";
 import { customersQuery, strangersQuery, useCreateCustomer } from "./query";
 
@@ -22,35 +22,26 @@ export function CustomersPage(props: { page: number }) {
 function Customers(props: { page: number }) {
   return (
     <>
-      <Loaded what="customers" query={useQuery(customersQuery(props.page))}>
-        {({ items, page, pageAmount }) =>
-          items.length === 0 ? (
-            <Empty title="There are no customers yet." />
-          ) : (
-            <>
-              <DataTable
-                caption="Customers"
-                rows={items}
-                keyOf={(customer) => customer.id}
-                columns={[
-                  {
-                    head: "Id",
-                    cell: ({ id }) => (
-                      <Link to="/customers/$customerId" params={{ customerId: id }}>
-                        {id}
-                      </Link>
-                    ),
-                  },
-                  { head: "Name", cell: ({ name }) => name },
-                  { head: "Number", cell: ({ number }) => number },
-                  { head: "Created", cell: ({ created }) => <Time at={created} /> },
-                ]}
-              />
-              <Pager page={page} pages={pageAmount} />
-            </>
-          )
-        }
-      </Loaded>
+      <PagedTable
+        what="customers"
+        query={useQuery(customersQuery(props.page))}
+        empty={<Empty title="There are no customers yet." />}
+        caption="Customers"
+        keyOf={(customer) => customer.id}
+        columns={[
+          {
+            head: "Id",
+            cell: ({ id }) => (
+              <Link to="/customers/$customerId" params={{ customerId: id }}>
+                {id}
+              </Link>
+            ),
+          },
+          { head: "Name", cell: ({ name }) => name },
+          { head: "Number", cell: ({ number }) => number },
+          { head: "Created", cell: ({ created }) => <Time at={created} /> },
+        ]}
+      />
       <NewCustomer />
     </>
   );
@@ -108,31 +99,20 @@ export function StrangersPage(props: { page: number }) {
 
 function Strangers(props: { page: number }) {
   return (
-    <Loaded what="unknown senders" query={useQuery(strangersQuery(props.page))}>
-      {({ items, page, pageAmount }) =>
-        items.length === 0 ? (
-          <Empty title="None since the start of the service." />
-        ) : (
-          <>
-            <DataTable
-              caption="Unknown senders"
-              rows={items}
-              keyOf={({ address, endpoint, operation }) =>
-                `${address} ${endpoint ?? ""} ${operation}`
-              }
-              columns={[
-                { head: "Address", cell: ({ address }) => address },
-                { head: "Endpoint", cell: ({ endpoint }) => endpoint ?? "—" },
-                { head: "Sent", cell: ({ protocol, operation }) => `${protocol} ${operation}` },
-                { head: "Answer", cell: ({ answer }) => answer ?? "none" },
-                { head: "Messages", cell: ({ count }) => count },
-                { head: "Last", cell: ({ lastSeen }) => <Age at={lastSeen} /> },
-              ]}
-            />
-            <Pager page={page} pages={pageAmount} />
-          </>
-        )
-      }
-    </Loaded>
+    <PagedTable
+      what="unknown senders"
+      query={useQuery(strangersQuery(props.page))}
+      empty={<Empty title="None since the start of the service." />}
+      caption="Unknown senders"
+      keyOf={({ address, endpoint, operation }) => `${address} ${endpoint ?? ""} ${operation}`}
+      columns={[
+        { head: "Address", cell: ({ address }) => address },
+        { head: "Endpoint", cell: ({ endpoint }) => endpoint ?? "—" },
+        { head: "Sent", cell: ({ protocol, operation }) => `${protocol} ${operation}` },
+        { head: "Answer", cell: ({ answer }) => answer ?? "none" },
+        { head: "Messages", cell: ({ count }) => count },
+        { head: "Last", cell: ({ lastSeen }) => <Age at={lastSeen} /> },
+      ]}
+    />
   );
 }

@@ -6,10 +6,10 @@ import type { Schemas } from "../api/client";
 import { deviceColumn } from "../devices/DeviceLink";
 import { useScope } from "../session/query";
 import { Filters, SearchField } from "../ui/Filters";
-import { Pager } from "../ui/Pager";
-import { type Column, DataTable, Page, Select } from "../ui/parts";
+import { PagedTable } from "../ui/PagedTable";
+import { type Column, Page, Select } from "../ui/parts";
 import { type Search, given, page, text, word } from "../ui/search";
-import { Empty, Loaded, Scoped } from "../ui/states";
+import { Empty, Scoped } from "../ui/states";
 import { Age } from "../ui/Time";
 import { CancelButton, StatusBadge, summaryOf } from "./parts";
 import { type RequestSearch, requestsQuery } from "./query";
@@ -111,25 +111,18 @@ export function RequestList(props: {
 }) {
   const columns = useScope("actions:write") ? [...props.columns, cancelColumn] : props.columns;
   return (
-    <Loaded what="requests" query={useQuery(requestsQuery(props.search))}>
-      {({ items, page: current, pageAmount }) =>
-        items.length === 0 ? (
-          <Empty title="No requests.">
-            Requests are kept for 7 days. You create them at the resources of a device, or over the
-            API.
-          </Empty>
-        ) : (
-          <>
-            <DataTable
-              caption="Requests"
-              columns={columns}
-              rows={items}
-              keyOf={(request) => request.id}
-            />
-            <Pager page={current} pages={pageAmount} />
-          </>
-        )
+    <PagedTable
+      what="requests"
+      query={useQuery(requestsQuery(props.search))}
+      empty={
+        <Empty title="No requests.">
+          Requests are kept for 7 days. You create them at the resources of a device, or over the
+          API.
+        </Empty>
       }
-    </Loaded>
+      caption="Requests"
+      columns={columns}
+      keyOf={(request) => request.id}
+    />
   );
 }

@@ -80,10 +80,17 @@ export function ForOperator(props: { children: ReactNode }) {
   );
 }
 
+/** What a query has so far. */
+export interface Result<T> {
+  data: T | undefined;
+  error: Error | null;
+  refetch: () => unknown;
+}
+
 /** The result of a query: its data, or what there is instead. */
 export function Loaded<T>(props: {
   what: string;
-  query: { data: T | undefined; error: Error | null; refetch: () => unknown };
+  query: Result<T>;
   children: (data: T) => ReactNode;
 }) {
   const { data, error, refetch } = props.query;
