@@ -54,15 +54,25 @@ interface Answer<T> {
 
 /** The body of a response, or a failure. */
 export async function bodyOf<T>(call: Promise<Answer<T>>): Promise<T> {
-  let answer;
-  try {
-    answer = await call;
-  } catch {
-    throw new CallFailure(0, []);
-  }
+  const answer = await answered(call);
   // A response without a body has no data.
   if (answer.response.ok) return answer.data as T;
   throw failureOf(answer.response.status, answer.error);
+}
+
+/** The body of a response, or null where there is no such thing. */
+export function bodyIfAny<T>(call: Promise<Answer<T>>): Promise<T | null> {
+  return bodyOf(call).catch((error: unknown) => {
+    if (error instanceof CallFailure && error.status === 404) return null;
+    throw error;
+  });
+}
+
+/** The answer to a call, or the failure that there is none. */
+export function answered<T>(call: Promise<T>): Promise<T> {
+  return call.catch(() => {
+    throw new CallFailure(0, []);
+  });
 }
 
 /** The failure that an error response describes. */

@@ -1,5 +1,5 @@
 // The kinds of destinations, each with its routes of the API and one shape for all.
-import { CallFailure, type Schemas, api, bodyOf } from "../api/client";
+import { type Schemas, api, bodyIfAny, bodyOf } from "../api/client";
 import type { Scope } from "../session/query";
 import type { Typed } from "../ui/typed";
 
@@ -161,11 +161,8 @@ export const kinds: Record<KindName, Kind> = {
     read: "sms:read",
     write: "sms:write",
     list: async () => {
-      const one = await bodyOf(api.GET(forwarder)).catch((error: unknown) => {
-        if (error instanceof CallFailure && error.status === 404) return undefined;
-        throw error;
-      });
-      return { items: one === undefined ? [] : [ofForwarder(one)], pageAmount: 1 };
+      const one = await bodyIfAny(api.GET(forwarder));
+      return { items: one === null ? [] : [ofForwarder(one)], pageAmount: 1 };
     },
     show: async () => ofForwarder(await bodyOf(api.GET(forwarder))),
     test: () => bodyOf(api.POST(`${forwarder}/test`)),

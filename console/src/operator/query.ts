@@ -2,7 +2,7 @@
 // has, and the health of the service.
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 
-import { CallFailure, type Schemas, api, bodyOf } from "../api/client";
+import { type Schemas, answered, api, bodyOf } from "../api/client";
 
 const pageSize = 20;
 const customers = "/operator-api/v1/customers";
@@ -53,9 +53,7 @@ export const networksQuery = (customer: string) =>
 export const healthQuery = queryOptions({
   queryKey: ["health"],
   queryFn: async () => {
-    const response = await fetch("/readyz").catch(() => {
-      throw new CallFailure(0, []);
-    });
+    const response = await answered(fetch("/readyz"));
     return { isReady: response.ok, ...((await response.json()) as Health) };
   },
   refetchInterval: 5_000,

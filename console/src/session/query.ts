@@ -7,7 +7,7 @@ import {
   useSuspenseQuery,
 } from "@tanstack/react-query";
 
-import { CallFailure, failureOf, sign } from "../api/client";
+import { CallFailure, answered, failureOf, sign } from "../api/client";
 import type { components } from "../../generated/api";
 import { setToken } from "./current";
 
@@ -128,13 +128,13 @@ async function call(method: string, to: string, body?: Credentials): Promise<unk
   const headers = new Headers();
   if (body !== undefined) headers.set("content-type", "application/json");
   sign(headers, method);
-  const response = await fetch(to, {
-    method,
-    headers,
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  }).catch(() => {
-    throw new CallFailure(0, []);
-  });
+  const response = await answered(
+    fetch(to, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    }),
+  );
   const text = await response.text();
   if (!response.ok) throw failureOf(response.status, parsed(text));
   return text === "" ? undefined : parsed(text);

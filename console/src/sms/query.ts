@@ -6,7 +6,7 @@ import {
   useQueryClient,
 } from "@tanstack/react-query";
 
-import { CallFailure, type Schemas, api, bodyOf } from "../api/client";
+import { type Schemas, api, bodyIfAny, bodyOf } from "../api/client";
 
 const path = "/management-api/v1/sims/{iccid}/sms";
 const pageSize = 25;
@@ -45,12 +45,8 @@ const wakeUp = "/management-api/v1/sms/wakeup";
 
 export const wakeUpQuery = queryOptions({
   queryKey: ["sms", "wake-up"],
-  queryFn: () =>
-    bodyOf(api.GET(wakeUp)).catch((error: unknown) => {
-      // Without a message there is none to show.
-      if (error instanceof CallFailure && error.status === 404) return null;
-      throw error;
-    }),
+  // Without a message there is none to show.
+  queryFn: () => bodyIfAny(api.GET(wakeUp)),
 });
 
 /** Sets the message that wakes devices, or removes it. */
