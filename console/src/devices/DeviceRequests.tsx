@@ -3,6 +3,7 @@ import { LogList } from "../logs/LogPage";
 import { NewRequestForm } from "../requests/NewRequestForm";
 import { RequestList, requestColumns } from "../requests/RequestsPage";
 import { useScope } from "../session/query";
+import { given } from "../ui/search";
 import { Scoped } from "../ui/states";
 
 export function DeviceRequests(props: { id: string; page: number | undefined }) {
@@ -11,10 +12,7 @@ export function DeviceRequests(props: { id: string; page: number | undefined }) 
   return (
     <Scoped scope="actions:read">
       {mayWrite && <NewRequestForm device={deviceId} />}
-      <RequestList
-        search={page === undefined ? { deviceId } : { deviceId, page }}
-        columns={requestColumns}
-      />
+      <RequestList search={{ deviceId, ...given({ page }) }} columns={requestColumns} />
     </Scoped>
   );
 }
@@ -23,7 +21,7 @@ export function DeviceLog(props: { id: string; page: number | undefined }) {
   const { id: deviceId, page } = props;
   return (
     <Scoped scope="logs:read">
-      <LogList search={page === undefined ? { deviceId } : { deviceId, page }} />
+      <LogList search={{ deviceId, ...given({ page }) }} />
     </Scoped>
   );
 }

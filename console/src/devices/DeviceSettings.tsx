@@ -5,6 +5,7 @@ import { useState } from "react";
 import type { Schemas } from "../api/client";
 import { Choice, Field, Form, Refused, ShownOnce, TextArea } from "../ui/forms";
 import { Card, ConfirmButton, Facts } from "../ui/parts";
+import { given } from "../ui/search";
 import { Scoped } from "../ui/states";
 import { Time } from "../ui/Time";
 import type { Typed } from "../ui/typed";
@@ -135,11 +136,10 @@ function OwnKey({ device }: { device: Device }) {
       isPending={change.isPending}
       error={change.error}
       act={(typed, form) => {
-        const identity = typed("identity");
         const body = {
           secretKey: typed("secretKey") ?? "",
           format: typed("format") === "STRING" ? "STRING" : "HEX",
-          ...(identity === undefined ? {} : { identity }),
+          ...given({ identity: typed("identity") }),
         } as Schemas["DeviceKey"];
         change.mutate((changes) => changes.setKey(body), { onSuccess: () => form.reset() });
       }}

@@ -64,7 +64,7 @@ const messages = "/management-api/v1/devices/{device}/messages";
 
 /** A page of messages, newest first; a chart takes more of them at a time. */
 function messagesOf(device: string, search: HistorySearch, pageSize: number, cursor?: string) {
-  const query = { ...search, pageSize, ...(cursor === undefined ? {} : { cursor }) };
+  const query = { ...search, pageSize, ...given({ cursor }) };
   return bodyOf(api.GET(messages, { params: { path: { device }, query } }));
 }
 

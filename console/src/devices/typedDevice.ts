@@ -1,5 +1,6 @@
 // Which device was typed?
 import type { Schemas } from "../api/client";
+import { given } from "../ui/search";
 import { type Typed, tagsOf } from "../ui/typed";
 
 /** A change of a device that was typed, against what it was; or the tag that is none. */
@@ -31,6 +32,6 @@ export function newDeviceOf(typed: Typed): { body: Schemas["NewDevice"] } | { fa
   const tags = tagsOf(typed("tags") ?? "");
   if ("fault" in tags) return tags;
   const names = ["deviceId", "name", "iccid", "imsi", "msisdn", "ip", "endpoint", "security"];
-  const texts = names.map((name) => [name, typed(name)]).filter(([, text]) => text !== undefined);
-  return { body: { ...Object.fromEntries(texts), tags: tags.tags } as Schemas["NewDevice"] };
+  const texts = Object.fromEntries(names.map((name) => [name, typed(name)]));
+  return { body: { ...given(texts), tags: tags.tags } as Schemas["NewDevice"] };
 }

@@ -1,6 +1,7 @@
 // The kinds of destinations, each with its routes of the API and one shape for all.
 import { type Schemas, api, bodyIfAny, bodyOf } from "../api/client";
 import type { Scope } from "../session/query";
+import { given } from "../ui/search";
 import type { Typed } from "../ui/typed";
 
 export type KindName = "webhooks" | "mqtt" | "plugins" | "sms";
@@ -52,7 +53,7 @@ const everyone = { params: { query: { pageSize: 100 } } };
 
 const letterQuery = (cursor?: string) => ({
   pageSize: 20,
-  ...(cursor === undefined ? {} : { cursor }),
+  ...given({ cursor }),
 });
 
 const webhook = (id: string) => ({ params: { path: { webhook: id } } });
@@ -70,12 +71,11 @@ export const kinds: Record<KindName, Kind> = {
     test: (id) => bodyOf(api.POST(`${clouds}/webhooks/{webhook}/test`, webhook(id))),
     restart: (id) => bodyOf(api.POST(`${clouds}/webhooks/{webhook}/restart`, webhook(id))),
     create: async (typed) => {
-      const secret = typed("secret");
       const body = {
         ...named(typed),
         eventTypes: eventTypesOf(typed),
         jsonPayloadEnabled: typed("json") !== undefined,
-        ...(secret === undefined ? {} : { secret }),
+        ...given({ secret: typed("secret") }),
       };
       return (await bodyOf(api.POST(`${clouds}/webhooks`, { body }))).id;
     },
@@ -99,7 +99,6 @@ export const kinds: Record<KindName, Kind> = {
     test: (id) => bodyOf(api.POST(`${clouds}/mqtt/{broker}/test`, broker(id))),
     restart: (id) => bodyOf(api.POST(`${clouds}/mqtt/{broker}/restart`, broker(id))),
     create: async (typed) => {
-      const [username, password] = [typed("username"), typed("password")];
       const body = {
         ...named(typed),
         topicPrefix: typed("topicPrefix") ?? "",
@@ -107,8 +106,7 @@ export const kinds: Record<KindName, Kind> = {
         commands: typed("commands") !== undefined,
         eventTypes: eventTypesOf(typed),
         jsonPayloadEnabled: typed("json") !== undefined,
-        ...(username === undefined ? {} : { username }),
-        ...(password === undefined ? {} : { password }),
+        ...given({ username: typed("username"), password: typed("password") }),
       };
       return (await bodyOf(api.POST(`${clouds}/mqtt`, { body }))).id;
     },

@@ -5,6 +5,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { Field, Form } from "../ui/forms";
 import { PagedTable } from "../ui/PagedTable";
 import { Card, Page } from "../ui/parts";
+import { given } from "../ui/search";
 import { Empty, ForOperator } from "../ui/states";
 import { Age, Time } from "../ui/Time";
 import { customersQuery, strangersQuery, useCreateCustomer } from "./query";
@@ -58,9 +59,8 @@ function NewCustomer() {
         isPending={create.isPending}
         error={create.error}
         act={(typed) => {
-          const id = typed("id");
           create.mutate(
-            { name: typed("name") ?? "", ...(id === undefined ? {} : { id }) },
+            { name: typed("name") ?? "", ...given({ id: typed("id") }) },
             {
               onSuccess: ({ id: customerId }) =>
                 void navigate({ to: "/customers/$customerId", params: { customerId } }),

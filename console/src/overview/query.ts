@@ -3,6 +3,7 @@ import { queryOptions } from "@tanstack/react-query";
 
 import { api, bodyOf } from "../api/client";
 import type { Status } from "../requests/words";
+import { given } from "../ui/search";
 
 /** The shortest page: only its count is of interest. */
 const pageSize = 1;
@@ -17,7 +18,7 @@ export const deviceCountQuery = (registered: boolean | undefined) =>
   queryOptions({
     queryKey: ["overview", "devices", registered],
     queryFn: async (): Promise<Count> => {
-      const query = { pageSize, ...(registered === undefined ? {} : { registered }) };
+      const query = { pageSize, ...given({ registered }) };
       const page = await bodyOf(api.GET("/management-api/v1/devices", { params: { query } }));
       return { number: page.total, isExact: page.totalIsExact };
     },

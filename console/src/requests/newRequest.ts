@@ -1,5 +1,6 @@
 // What does a new request ask its device for: as it was typed, or as an earlier one did?
 import type { Schemas } from "../api/client";
+import { given } from "../ui/search";
 import type { Typed } from "../ui/typed";
 
 export type Protocol = "LWM2M" | "COAP" | "UDP";
@@ -106,8 +107,7 @@ export function curlOf(address: string, device: string, request: NewRequest): st
 
 /** A request without the properties that have no value. */
 function of(protocol: Protocol, body: object): NewRequest {
-  const given = Object.entries(body).filter(([, value]) => value !== undefined);
-  return { protocol, body: Object.fromEntries(given) } as NewRequest;
+  return { protocol, body: given(body) } as NewRequest;
 }
 
 function numberOf(text: string | undefined): number | undefined {

@@ -31,7 +31,7 @@ export function page(search: Search): number | undefined {
   return Number.isInteger(number) && number > 1 ? number : undefined;
 }
 
-/** The parameters that have a value. */
+/** The parameters, or other properties, that have a value. */
 export function given<T extends object>(all: T): { [K in keyof T]?: NonNullable<T[K]> } {
   const pairs = Object.entries(all).filter(([, value]) => value !== undefined);
   return Object.fromEntries(pairs) as { [K in keyof T]?: NonNullable<T[K]> };
