@@ -19,13 +19,15 @@ export class CallFailure extends Error {
     /** By which the operator finds the call in the log. */
     readonly traceId?: string,
   ) {
-    super(faults.map((fault) => said(fault)).join("; ") || "the service did not answer");
+    super(faultsText(faults) || "the service did not answer");
   }
 }
 
-/** A fault with the property it is about. */
-function said(fault: Schemas["Fault"]): string {
-  return fault.field === undefined ? fault.message : `${fault.field} ${fault.message}`;
+/** Faults, each with the property it is about. */
+export function faultsText(faults: readonly Schemas["Fault"][]): string {
+  return faults
+    .map(({ field, message }) => (field === undefined ? message : `${field} ${message}`))
+    .join("; ");
 }
 
 /** The API. */

@@ -6,6 +6,7 @@ import type { Schemas } from "../api/client";
 import { Outcome } from "../requests/parts";
 import { useCreateRequest } from "../requests/query";
 import { useScope } from "../session/query";
+import { Refused } from "../ui/forms";
 import { ConfirmButton } from "../ui/parts";
 import { Empty, Loading, Notice } from "../ui/states";
 import { Age } from "../ui/Time";
@@ -202,11 +203,7 @@ function Acts(props: { resource: ResourceNode; device: Device }) {
           write={(data) => perform({ action: "write", data, ...common })}
         />
       )}
-      {create.error !== null && (
-        <Notice tone="bad" alert>
-          {create.error.message}
-        </Notice>
-      )}
+      <Refused error={create.error} />
       {request !== undefined && <Outcome id={request} />}
     </>
   );

@@ -11,7 +11,7 @@ import { Badge, type Column, DataTable, Page, Select } from "../ui/parts";
 import { type Search, given, text, whole, word } from "../ui/search";
 import { Empty, Loaded, Scoped, type Tone } from "../ui/states";
 import { Age } from "../ui/Time";
-import { localInput, utcInput } from "../ui/typed";
+import { localInput, tagTexts, utcInput } from "../ui/typed";
 import { DeviceLink } from "./DeviceLink";
 import { type DeviceSearch, devicesQuery, versions } from "./query";
 
@@ -77,7 +77,7 @@ const columns: Column<Schemas["ListedDevice"]>[] = [
 ];
 
 function Tags(props: { of: Record<string, string> }) {
-  const tags = Object.entries(props.of).map(([key, value]) => `${key}:${value}`);
+  const tags = tagTexts(props.of);
   if (tags.length === 0) return "—";
   return (
     <span className="row tight">

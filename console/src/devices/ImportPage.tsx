@@ -1,6 +1,7 @@
 // Imports devices from a file, and shows what was refused.
 import { useEffect, useRef, useState } from "react";
 
+import { faultsText } from "../api/client";
 import { Field, Refused } from "../ui/forms";
 import { Card, DataTable, Facts, Page } from "../ui/parts";
 import { Notice, Scoped } from "../ui/states";
@@ -104,11 +105,7 @@ function Refusals({ of: { refusals, refused } }: { of: Progress }) {
         keyOf={({ line }) => `${line}`}
         columns={[
           { head: "Line", cell: ({ line }) => line },
-          {
-            head: "Reason",
-            cell: ({ errors }) =>
-              errors.map((fault) => `${fault.field ?? ""} ${fault.message}`.trim()).join("; "),
-          },
+          { head: "Reason", cell: ({ errors }) => faultsText(errors) },
           { head: "Code", cell: ({ errors }) => errors.map(({ code }) => code).join(", ") },
         ]}
       />

@@ -1,4 +1,5 @@
 // What do bytes mean, in the formats that devices use: JSON, CBOR (RFC 8949) and the TLV of LwM2M?
+import { hexOf } from "./payload";
 
 /** Bytes in a format that they are, as people read it. */
 export interface Decoded {
@@ -166,8 +167,4 @@ function tlvRows(reader: Reader, indent: string): string[] {
     else rows.push(`${head}: ${hexOf(value)}`);
   }
   return rows;
-}
-
-function hexOf(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

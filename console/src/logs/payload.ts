@@ -4,15 +4,20 @@
 export function hexRows(bytes: Uint8Array): string {
   const rows = [];
   for (let start = 0; start < bytes.length; start += 16) {
-    const row = [...bytes.subarray(start, start + 16)];
-    const digits = row.map((byte) => byte.toString(16).padStart(2, "0")).join(" ");
-    const letters = row.map((byte) =>
+    const row = bytes.subarray(start, start + 16);
+    const digits = hexOf(row, " ");
+    const letters = Array.from(row, (byte) =>
       byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : ".",
     );
     const place = start.toString(16).padStart(4, "0");
     rows.push(`${place}  ${digits.padEnd(47)}  ${letters.join("")}`);
   }
   return rows.join("\n");
+}
+
+/** The digits of bytes, two for each. */
+export function hexOf(bytes: Uint8Array, separator = ""): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join(separator);
 }
 
 /** The text of bytes in UTF-8, unless they are none or contain control characters. */

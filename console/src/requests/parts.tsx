@@ -4,8 +4,9 @@ import { Link } from "@tanstack/react-router";
 
 import type { Schemas } from "../api/client";
 import { useScope } from "../session/query";
+import { Refused } from "../ui/forms";
 import { Badge, ConfirmButton } from "../ui/parts";
-import { Loaded, Notice, type Tone } from "../ui/states";
+import { Loaded, type Tone } from "../ui/states";
 import type { NewRequest } from "./newRequest";
 import { requestQuery, useCancelRequest } from "./query";
 import { type Status, statuses } from "./words";
@@ -72,11 +73,7 @@ export function CancelButton(props: { request: Schemas["ActionRequest"] }) {
           {summaryOf(props.request.requestData)} will not be sent to {props.request.deviceId}.
         </p>
       </ConfirmButton>
-      {cancel.error !== null && (
-        <Notice tone="bad" alert>
-          {cancel.error.message}
-        </Notice>
-      )}
+      <Refused error={cancel.error} />
     </>
   );
 }

@@ -1,4 +1,5 @@
 // What was typed into a form?
+import { timeOf } from "./time";
 
 /** The text of a named field without the blanks around it, if there is one. */
 export type Typed = (name: string) => string | undefined;
@@ -23,17 +24,20 @@ export function tagsOf(text: string): { tags: Record<string, string> } | { fault
   return { tags };
 }
 
+/** Each tag as it is typed. */
+export function tagTexts(tags: Record<string, string>): string[] {
+  return Object.entries(tags).map(([key, value]) => `${key}:${value}`);
+}
+
 /** Tags as they are typed. */
 export function tagText(tags: Record<string, string>): string {
-  return Object.entries(tags)
-    .map(([key, value]) => `${key}:${value}`)
-    .join(", ");
+  return tagTexts(tags).join(", ");
 }
 
 /** A time of the API in the form that `datetime-local` takes: that of the viewer's zone. */
 export function localInput(iso: string | undefined): string | undefined {
   if (iso === undefined) return undefined;
-  const time = new Date(iso.endsWith("Z") ? iso : `${iso}Z`);
+  const time = timeOf(iso);
   if (Number.isNaN(time.getTime())) return undefined;
   const shifted = new Date(time.getTime() - time.getTimezoneOffset() * 60_000);
   return shifted.toISOString().slice(0, 16);
