@@ -9,8 +9,7 @@ const securities = [
 ] as const;
 
 export function DeviceFields({ of }: { of?: Schemas["Device"] }) {
-  const [iccidHint, endpointHint] =
-    of === undefined ? ["by default the device id", "by default the device id"] : [];
+  const hint = of === undefined ? "by default the device id" : undefined;
   return (
     <div className="fields">
       {of === undefined && <Field label="Device id" name="deviceId" maxLength={128} />}
@@ -21,7 +20,7 @@ export function DeviceFields({ of }: { of?: Schemas["Device"] }) {
         maxLength={128}
         required={of !== undefined}
         defaultValue={of?.iccid}
-        hint={iccidHint}
+        hint={hint}
       />
       <Field
         label="IMSI"
@@ -47,7 +46,7 @@ export function DeviceFields({ of }: { of?: Schemas["Device"] }) {
         maxLength={255}
         required={of !== undefined}
         defaultValue={of?.endpoint}
-        hint={endpointHint}
+        hint={hint}
       />
       <Choice
         label="Security"

@@ -91,7 +91,7 @@ function PreSharedKey({ device }: { device: Device }) {
           type="button"
           className="primary"
           disabled={generate.isPending}
-          onClick={() => generate.mutate(undefined)}
+          onClick={() => generate.mutate()}
         >
           {psk.configured ? "Roll over to a new key" : "Generate a key"}
         </button>

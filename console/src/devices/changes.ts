@@ -66,13 +66,7 @@ export function useRemoveDevice(device: string) {
 export function useGenerateKey(device: string) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (identity: string | undefined) =>
-      bodyOf(
-        api.POST(`${one}/psk/generate`, {
-          ...at(device),
-          body: identity === undefined ? {} : { identity },
-        }),
-      ),
+    mutationFn: () => bodyOf(api.POST(`${one}/psk/generate`, { ...at(device), body: {} })),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["device", device] }),
     // The key leaves the memory of the page with its view.
     gcTime: 0,

@@ -177,7 +177,7 @@ export const kinds: Record<KindName, Kind> = {
 };
 
 /** The id of the forwarder: a customer has one, or none. */
-export const forwarderId = "forwarder";
+const forwarderId = "forwarder";
 
 /** What was typed of a name and a URL. */
 function named(typed: Typed): { name: string; url: string } {

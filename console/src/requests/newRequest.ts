@@ -90,7 +90,7 @@ export function repetitionOf(request: Schemas["ActionRequest"]): NewRequest | un
 }
 
 /** The path of the route that creates requests to a device. */
-export function pathOf(device: string, protocol: Protocol): string {
+function pathOf(device: string, protocol: Protocol): string {
   return `/management-api/v1/integrate/devices/${encodeURIComponent(device)}/actions/${protocol}`;
 }
 

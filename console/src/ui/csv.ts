@@ -11,10 +11,10 @@ function field(text: string): string {
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
 }
 
-/** Has the browser save a text as a file. */
-export function saveAs(name: string, text: string, type = "text/csv"): void {
+/** Has the browser save a CSV text as a file. */
+export function saveAs(name: string, text: string): void {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
+  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
   link.download = name;
   link.click();
   // The browser reads it after the click.
