@@ -6,13 +6,14 @@ import { useEffect, useRef, useState } from "react";
 import type { Schemas } from "../api/client";
 import { WithDevice } from "../devices/DevicePage";
 import { useScope } from "../session/query";
-import { Choice, Field, Form, Refused, TextArea } from "../ui/forms";
+import { Choice, Form, Refused, TextArea } from "../ui/forms";
 import { LoadMore } from "../ui/LoadMore";
 import { Badge, Card, ConfirmButton } from "../ui/parts";
 import { Empty, Loaded, Notice, Scoped, type Tone } from "../ui/states";
 import { Time } from "../ui/Time";
 import { partsMax, sizeOf } from "./parts";
 import { smsQuery, useCancelSms, useSendSms } from "./query";
+import { SourceField } from "./SourceField";
 
 type Sms = Schemas["Sms"];
 type Sent = Schemas["SmsToDevice"];
@@ -186,15 +187,7 @@ function Composer(props: { iccid: string; source: string | undefined; to: string
       }}
     >
       <div className="row fields">
-        <Field
-          key={props.source}
-          label="From"
-          name="source"
-          required
-          maxLength={16}
-          defaultValue={props.source}
-          hint="a number, or a name of at most 11 characters"
-        />
+        <SourceField key={props.source} value={props.source} />
         <Choice label="Valid for" name="validity" options={validities} />
       </div>
       <TextArea

@@ -9,6 +9,7 @@ import { Card, ConfirmButton, Facts } from "../ui/parts";
 import { Empty, Loaded } from "../ui/states";
 import type { Typed } from "../ui/typed";
 import { useSetWakeUp, wakeUpQuery } from "./query";
+import { SourceField } from "./SourceField";
 
 const types = [
   ["REGISTRATION_UPDATE_TRIGGER", "Registration update trigger"],
@@ -69,14 +70,7 @@ function Change({ message }: { message: Schemas["WakeUpMessage"] | null }) {
               value={type}
               onChange={(event) => setType(event.target.value)}
             />
-            <Field
-              label="From"
-              name="source"
-              required
-              maxLength={16}
-              defaultValue={message?.source_address}
-              hint="a number, or a name of at most 11 characters"
-            />
+            <SourceField value={message?.source_address} />
             {type !== types[0][0] && (
               <Field
                 label={type === "DATA" ? "Octets in hexadecimal" : "Text"}
