@@ -23,6 +23,8 @@ test("a chart has the numbers of its path in the order in which they were measur
     { time: noon + 180_000, value: 23 },
   ]);
   expect(pointsOf(messages, "/3303/0/5701")).toEqual([]);
+  const ofOneMillisecond = pointsOf([values(1, 22), values(1, 21)], path);
+  expect(ofOneMillisecond.map(({ value }) => value)).toEqual([21, 22]);
 });
 
 test("a file has a row for each value", () => {

@@ -30,9 +30,10 @@ export function measuredAt(message: Message): string {
   return ("measured" in message ? message.measured : undefined) ?? message.time;
 }
 
-/** The numbers of a path in the order of time. */
+/** The numbers of a path in the order of time, from messages that are newest first. */
 export function pointsOf(messages: readonly Message[], path: string): Point[] {
-  const points = messages.flatMap((message) => {
+  // Turned around, so that numbers of one millisecond keep their order too.
+  const points = messages.toReversed().flatMap((message) => {
     if (message.type !== "TELEMETRY_DATA" || message.source !== "LWM2M") return [];
     const value = message.payload.value[path];
     return typeof value === "number"
