@@ -366,8 +366,8 @@ pub enum Lwm2mRequest {
     ReadComposite(Box<[Path]>),
     /// Writes the values of several paths.
     WriteComposite(PathData),
-    /// Observes several paths at once.
-    ObserveCompositeStart(Box<[Path]>),
+    /// Observes several paths at once, under conditions.
+    ObserveCompositeStart(Box<[Path]>, Attributes),
     /// Ends the observation of several paths.
     ObserveCompositeEnd(Box<[Path]>),
 }
@@ -428,7 +428,7 @@ impl Lwm2mRequest {
             Self::WriteInstance(_) => Operation::WriteInstance,
             Self::ReadComposite(_) => Operation::ReadComposite,
             Self::WriteComposite(_) => Operation::WriteComposite,
-            Self::ObserveCompositeStart(_) => Operation::ObserveCompositeStart,
+            Self::ObserveCompositeStart(..) => Operation::ObserveCompositeStart,
             Self::ObserveCompositeEnd(_) => Operation::ObserveCompositeEnd,
         }
     }
@@ -448,7 +448,7 @@ impl Lwm2mRequest {
             Self::WriteInstance(write) => Some(write.path),
             Self::ReadComposite(_)
             | Self::WriteComposite(_)
-            | Self::ObserveCompositeStart(_)
+            | Self::ObserveCompositeStart(..)
             | Self::ObserveCompositeEnd(_) => None,
         }
     }
@@ -460,7 +460,7 @@ impl Lwm2mRequest {
             Self::Execute(_, data) => data.as_deref(),
             Self::Read(_)
             | Self::ObserveStart(..)
-            | Self::ObserveCompositeStart(_)
+            | Self::ObserveCompositeStart(..)
             | Self::ObserveCompositeEnd(_)
             | Self::ObserveEnd(_)
             | Self::Discover(_)
@@ -477,7 +477,7 @@ impl Lwm2mRequest {
     pub fn paths(&self) -> Option<&[Path]> {
         match self {
             Self::ReadComposite(paths)
-            | Self::ObserveCompositeStart(paths)
+            | Self::ObserveCompositeStart(paths, _)
             | Self::ObserveCompositeEnd(paths) => Some(paths),
             Self::Read(_)
             | Self::Write(..)
@@ -503,7 +503,7 @@ impl Lwm2mRequest {
             | Self::Write(..)
             | Self::Execute(..)
             | Self::ObserveStart(..)
-            | Self::ObserveCompositeStart(_)
+            | Self::ObserveCompositeStart(..)
             | Self::ObserveCompositeEnd(_)
             | Self::ObserveEnd(_)
             | Self::Discover(_)
@@ -517,12 +517,12 @@ impl Lwm2mRequest {
     pub fn attributes(&self) -> Option<&Attributes> {
         match self {
             Self::WriteAttributes(_, attributes) => Some(attributes),
-            Self::ObserveStart(_, attributes) if !attributes.is_empty() => Some(attributes),
+            Self::ObserveStart(_, attributes) | Self::ObserveCompositeStart(_, attributes) => {
+                Some(attributes).filter(|attributes| !attributes.is_empty())
+            }
             Self::Read(_)
             | Self::Write(..)
             | Self::Execute(..)
-            | Self::ObserveStart(..)
-            | Self::ObserveCompositeStart(_)
             | Self::ObserveCompositeEnd(_)
             | Self::ObserveEnd(_)
             | Self::Discover(_)
@@ -549,7 +549,7 @@ impl Lwm2mRequest {
             | Self::WriteAttributes(..)
             | Self::ReadComposite(_)
             | Self::WriteComposite(_)
-            | Self::ObserveCompositeStart(_)
+            | Self::ObserveCompositeStart(..)
             | Self::ObserveCompositeEnd(_) => None,
         }
     }
@@ -564,7 +564,7 @@ impl Lwm2mRequest {
             | Self::WriteComposite(values) => *values = Box::default(),
             Self::Read(_)
             | Self::ObserveStart(..)
-            | Self::ObserveCompositeStart(_)
+            | Self::ObserveCompositeStart(..)
             | Self::ObserveCompositeEnd(_)
             | Self::ObserveEnd(_)
             | Self::Discover(_)

@@ -421,7 +421,7 @@ fn ended_by(action: &Action) -> Option<Path> {
         | Lwm2mRequest::WriteInstance(_)
         | Lwm2mRequest::ReadComposite(_)
         | Lwm2mRequest::WriteComposite(_)
-        | Lwm2mRequest::ObserveCompositeStart(_)
+        | Lwm2mRequest::ObserveCompositeStart(..)
         | Lwm2mRequest::ObserveCompositeEnd(_) => None,
     };
     observed.filter(|_| !action.status.is_pending())

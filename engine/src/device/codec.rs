@@ -105,8 +105,12 @@ impl<'a> Codec<'a> {
                 })
             }
             ObservationTarget::Paths(paths) => {
+                if !what.attributes.is_empty() && !self.takes_attributes() {
+                    return None;
+                }
                 let format = self.format_of_composite(refused)?;
-                operation::observe_composite(label, root, paths, format).ok()
+                let message = operation::observe_composite(label, root, paths, format).ok()?;
+                Some(self.with_attributes(message, what.attributes))
             }
         }
     }
@@ -127,7 +131,9 @@ impl<'a> Codec<'a> {
             }
             ObservationTarget::Paths(paths) => {
                 let format = self.format_of_composite(refused)?;
-                operation::cancel_composite_observation(label, root, paths, format).ok()
+                let message =
+                    operation::cancel_composite_observation(label, root, paths, format).ok()?;
+                Some(self.with_attributes(message, what.attributes))
             }
         }
     }
@@ -141,7 +147,7 @@ impl<'a> Codec<'a> {
     }
 
     /// Whether the device takes the attributes of an observation in a query.
-    fn takes_attributes(self) -> bool {
+    pub(super) fn takes_attributes(self) -> bool {
         match self.enabler() {
             EnablerVersion::V1_0 | EnablerVersion::V1_1 => false,
             EnablerVersion::V1_2 => true,

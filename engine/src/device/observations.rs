@@ -331,7 +331,9 @@ impl<'s> Observations<'s> {
             ObservationTarget::Paths(paths) => {
                 let format = codec.format_of_composite(FormatSet::default())?;
                 let accept = first.content_format().unwrap_or(format);
-                operation::read_composite(label, codec.root(), paths, accept, format).ok()
+                let request =
+                    operation::read_composite(label, codec.root(), paths, accept, format).ok()?;
+                Some(codec.with_attributes(request, &observation.attributes))
             }
         }
     }
@@ -365,7 +367,11 @@ impl<'s> Observations<'s> {
             }
             let state = self.observation(key).map(|observation| observation.state);
             if state == Some(ObservationState::Owed) {
-                self.lose(cx, key, "the device accepts no format for several paths");
+                self.lose(
+                    cx,
+                    key,
+                    "the device no longer takes such a request for several paths",
+                );
             }
         }
         None

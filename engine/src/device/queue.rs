@@ -606,7 +606,7 @@ pub(super) fn observation_in(
     match request {
         Lwm2mRequest::ObserveStart(path, _) => Some((ObservationChange::Begins, one(path))),
         Lwm2mRequest::ObserveEnd(path) => Some((ObservationChange::Ends, one(path))),
-        Lwm2mRequest::ObserveCompositeStart(paths) => {
+        Lwm2mRequest::ObserveCompositeStart(paths, _) => {
             Some((ObservationChange::Begins, several(paths)))
         }
         Lwm2mRequest::ObserveCompositeEnd(paths) => Some((ObservationChange::Ends, several(paths))),

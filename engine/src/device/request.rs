@@ -67,12 +67,14 @@ impl RequestContext<'_, '_> {
             Lwm2mRequest::Write(path, data) => self.value_of(*path, data).map(drop),
             Lwm2mRequest::ObserveStart(path, attributes) => {
                 self.may_observe(&ObservationTarget::Path(*path))?;
-                self.check_attributes(*path, attributes)
+                self.check_attributes(&[*path], attributes)
             }
             Lwm2mRequest::ObserveEnd(path) => self.may_forget(&ObservationTarget::Path(*path)),
-            Lwm2mRequest::ObserveCompositeStart(paths) => {
+            Lwm2mRequest::ObserveCompositeStart(paths, attributes) => {
                 self.check_composite()?;
-                self.may_observe(&ObservationTarget::Paths(paths.clone()))
+                self.may_observe(&ObservationTarget::Paths(paths.clone()))?;
+                self.check_attributes_in_query(attributes)?;
+                self.check_attributes(paths, attributes)
             }
             Lwm2mRequest::ObserveCompositeEnd(paths) => {
                 self.may_forget(&ObservationTarget::Paths(paths.clone()))
@@ -82,7 +84,7 @@ impl RequestContext<'_, '_> {
                 self.values_of(values).map(drop)
             }
             Lwm2mRequest::WriteAttributes(path, attributes) => {
-                self.check_attributes(*path, attributes)
+                self.check_attributes(&[*path], attributes)
             }
             Lwm2mRequest::ReadComposite(_) => self.check_composite(),
             Lwm2mRequest::WriteComposite(values) => {
@@ -156,11 +158,9 @@ impl RequestContext<'_, '_> {
                 let observe = codec.observe(label, Observed { target, attributes }, attempt);
                 observe.ok_or_else(|| no_format(request))?
             }
-            Lwm2mRequest::ObserveCompositeStart(paths) => {
-                let what = Observed {
-                    target: &ObservationTarget::Paths(paths.clone()),
-                    attributes: &Attributes::default(),
-                };
+            Lwm2mRequest::ObserveCompositeStart(paths, attributes) => {
+                let target = &ObservationTarget::Paths(paths.clone());
+                let what = Observed { target, attributes };
                 let observe = codec.observe(label, what, attempt);
                 observe.ok_or_else(|| no_format(request))?
             }
@@ -256,12 +256,24 @@ impl RequestContext<'_, '_> {
         }
     }
 
+    /// Whether the device takes the attributes of several paths, which it does in a query alone.
+    fn check_attributes_in_query(&self, attributes: &Attributes) -> Result<(), Unsendable> {
+        let codec = self.cx.codec();
+        match attributes.is_empty() || codec.takes_attributes() {
+            true => Ok(()),
+            false => Err(unsendable(format!(
+                "the device speaks LwM2M {}, which has no attributes for several paths; \
+                 write-attributes sets them for each path",
+                codec.enabler()
+            ))),
+        }
+    }
+
     /// Whether the device has the attributes in its release, and the resource values that they can
     /// be conditions on. The error names each that does not fit.
-    fn check_attributes(&self, path: Path, attributes: &Attributes) -> Result<(), Unsendable> {
+    fn check_attributes(&self, paths: &[Path], attributes: &Attributes) -> Result<(), Unsendable> {
         let codec = self.cx.codec();
         let enabler = codec.enabler();
-        let data_type = codec.type_of(path);
         let listed = |is_wrong: &dyn Fn(AttributeName) -> bool| {
             let names = attributes.iter().map(|attribute| attribute.name);
             let wrong = names.filter(|name| is_wrong(*name));
@@ -271,18 +283,20 @@ impl RequestContext<'_, '_> {
         let unknown = listed(&|name| name.since() > enabler).map(|unknown| {
             format!("the device speaks LwM2M {enabler}, which does not have {unknown}")
         });
-        let misplaced = data_type.and_then(|data_type| {
+        let misplaced = paths.iter().filter_map(|path| {
+            let data_type = codec.type_of(*path)?;
             let wrong = listed(&|name| !is_condition_on(name, data_type))?;
             let of = data_type.as_str();
             Some(format!(
                 "{path} is of type {of}, on which {wrong} can be no condition"
             ))
         });
-        let failure = match misplaced {
-            Some(_) => ActionFailure::Unsendable,
-            None => ActionFailure::Refused,
+        let misplaced: Vec<String> = misplaced.collect();
+        let failure = match misplaced.is_empty() {
+            false => ActionFailure::Unsendable,
+            true => ActionFailure::Refused,
         };
-        let faults: Vec<String> = [unknown, misplaced].into_iter().flatten().collect();
+        let faults: Vec<String> = unknown.into_iter().chain(misplaced).collect();
         match faults.is_empty() {
             true => Ok(()),
             false => Err(Unsendable {
@@ -372,12 +386,10 @@ pub(super) fn take_result(
             observations.ended(cx, &ObservationTarget::Path(*path));
             take_payload(cx, ingest, *path, answered).ok()
         }
-        Lwm2mRequest::ObserveCompositeStart(paths) => {
+        Lwm2mRequest::ObserveCompositeStart(paths, attributes) => {
             let payload = take_values(cx, ingest, paths, answered);
-            let what = Observed {
-                target: &ObservationTarget::Paths(paths.clone()),
-                attributes: &Attributes::default(),
-            };
+            let target = &ObservationTarget::Paths(paths.clone());
+            let what = Observed { target, attributes };
             Some(begin(cx, observations, (what, answered), payload)?)
         }
         Lwm2mRequest::ObserveCompositeEnd(paths) => {

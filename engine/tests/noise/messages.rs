@@ -165,7 +165,10 @@ fn operation_on(operation: Operation, path: &str) -> Request {
         Operation::ObserveStart => {
             Lwm2mRequest::ObserveStart(path, Attributes::from_query("pmin=10").unwrap())
         }
-        Operation::ObserveCompositeStart => Lwm2mRequest::ObserveCompositeStart([path].into()),
+        Operation::ObserveCompositeStart => {
+            let attributes = Attributes::from_query("pmin=10").unwrap();
+            Lwm2mRequest::ObserveCompositeStart([path].into(), attributes)
+        }
         Operation::ObserveCompositeEnd => Lwm2mRequest::ObserveCompositeEnd([path].into()),
         Operation::ObserveEnd => Lwm2mRequest::ObserveEnd(path),
         Operation::Discover => Lwm2mRequest::Discover(path),

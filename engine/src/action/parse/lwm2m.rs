@@ -1,6 +1,8 @@
 //! Is this a valid LwM2M operation? Parses what a caller wrote (seed 4.2).
 
-use protocol::lwm2m::attributes::{AttributeFault, Attributes};
+use std::slice;
+
+use protocol::lwm2m::attributes::{AttributeFault, AttributeName, Attributes};
 use protocol::lwm2m::path::{InvalidPath, Level, Path};
 use protocol::lwm2m::payload::formats::WriteMethod;
 
@@ -187,7 +189,7 @@ impl Reader<'_> {
             Operation::Read => self.address(operation).map(Lwm2mRequest::Read),
             Operation::ObserveStart => {
                 let path = self.address(operation);
-                let attributes = self.attributes(path, false);
+                let attributes = self.attributes(path.as_ref().map(slice::from_ref), false);
                 Some(Lwm2mRequest::ObserveStart(path?, attributes?))
             }
             Operation::ObserveEnd => self.address(operation).map(Lwm2mRequest::ObserveEnd),
@@ -205,13 +207,15 @@ impl Reader<'_> {
             Operation::WriteInstance => self.instance_write(),
             Operation::WriteAttributes => {
                 let path = self.address(operation);
-                let attributes = self.attributes(path, true);
+                let attributes = self.attributes(path.as_ref().map(slice::from_ref), true);
                 Some(Lwm2mRequest::WriteAttributes(path?, attributes?))
             }
             Operation::ReadComposite => self.addresses().map(Lwm2mRequest::ReadComposite),
             Operation::WriteComposite => self.values(None, true).map(Lwm2mRequest::WriteComposite),
             Operation::ObserveCompositeStart => {
-                self.addresses().map(Lwm2mRequest::ObserveCompositeStart)
+                let paths = self.addresses();
+                let attributes = self.attributes(paths.as_deref(), false);
+                Some(Lwm2mRequest::ObserveCompositeStart(paths?, attributes?))
             }
             Operation::ObserveCompositeEnd => {
                 self.addresses().map(Lwm2mRequest::ObserveCompositeEnd)
@@ -257,7 +261,7 @@ impl Reader<'_> {
                 Lwm2mField::Data(None),
             ),
             (
-                [Operation::WriteAttributes, Operation::ObserveStart].contains(&operation),
+                has_attributes(operation),
                 is_given(&self.draft.attributes),
                 Lwm2mField::Attributes(None),
             ),
@@ -382,7 +386,8 @@ impl Reader<'_> {
         Some(values.into())
     }
 
-    fn attributes(&mut self, path: Option<Path>, is_required: bool) -> Option<Attributes> {
+    /// The attributes of paths, if these are known; no path stands for everything.
+    fn attributes(&mut self, paths: Option<&[Path]>, is_required: bool) -> Option<Attributes> {
         let field = Lwm2mField::Attributes(None);
         let Some(given) = self.taken(self.draft.attributes, is_required, field)? else {
             return Some(Attributes::default());
@@ -401,7 +406,11 @@ impl Reader<'_> {
         let is_empty = attributes.is_empty();
         self.check(!is_empty, Lwm2mFault::Count(Lwm2mField::Attributes(None)));
         let names = attributes.iter().map(|attribute| attribute.name);
-        let unsuited = names.filter(|name| path.is_some_and(|path| !name.suits(path)));
+        let suits = |name: AttributeName, paths: &[Path]| match paths {
+            [] => !name.is_about_value(),
+            some => some.iter().all(|path| name.suits(*path)),
+        };
+        let unsuited = names.filter(|name| paths.is_some_and(|paths| !suits(*name, paths)));
         let unsuited = unsuited.map(|name| Lwm2mFault::AttributeLevel(name.as_str().into()));
         self.faults.extend(unsuited);
         Some(attributes)
@@ -497,6 +506,25 @@ fn has_address(operation: Operation) -> bool {
 
 fn has_addresses(operation: Operation) -> bool {
     !has_address(operation) && !has_data(operation)
+}
+
+fn has_attributes(operation: Operation) -> bool {
+    match operation {
+        Operation::WriteAttributes | Operation::ObserveStart | Operation::ObserveCompositeStart => {
+            true
+        }
+        Operation::Read
+        | Operation::Write
+        | Operation::Execute
+        | Operation::ObserveEnd
+        | Operation::Discover
+        | Operation::Create
+        | Operation::Delete
+        | Operation::WriteInstance
+        | Operation::ReadComposite
+        | Operation::WriteComposite
+        | Operation::ObserveCompositeEnd => false,
+    }
 }
 
 fn has_data(operation: Operation) -> bool {
@@ -753,6 +781,36 @@ mod tests {
         );
         let refused = read(composite, RawField::Nothing, &values).unwrap_err();
         assert_eq!(refused[0], Lwm2mFault::ValuePath("5701".into()));
+    }
+
+    #[test]
+    fn every_path_of_an_observation_can_have_its_attributes() {
+        let read = |addresses: &[&str], name: &str| {
+            let addresses: Vec<String> = addresses.iter().map(|it| (*it).to_owned()).collect();
+            let attributes = [(name.to_owned(), Some("5".to_owned()))];
+            Lwm2mDraft {
+                operation: Some(Operation::ObserveCompositeStart),
+                addresses: RawField::Value(&addresses),
+                attributes: RawField::Value(&attributes),
+                ..Lwm2mDraft::EMPTY
+            }
+            .read(100)
+        };
+        for (addresses, name) in [
+            (["/3303/0/5700", "/3"].as_slice(), "pmin"),
+            (&["/"], "pmin"),
+            (&["/3303/0/5700", "/3/0/9"], "gt"),
+        ] {
+            let Ok(Some(request)) = read(addresses, name) else {
+                panic!("{name} suits {addresses:?}");
+            };
+            let query = request.attributes().unwrap().query();
+            assert_eq!(query, format!("{name}=5"));
+        }
+        for addresses in [["/3303/0/5700", "/3"].as_slice(), &["/"]] {
+            let fault = Lwm2mFault::AttributeLevel("gt".into());
+            assert_eq!(read(addresses, "gt"), Err(vec![fault]));
+        }
     }
 
     #[test]

@@ -59,7 +59,7 @@ fn an_observation_that_the_device_can_no_longer_be_requested_is_logged_as_lost()
         let mut fixture = observed();
         let effects = fixture.register_with(release, &objects);
         let lost = "log LwM2M[ObservationLost] Error: The observation of /3/0/9, /3303 was lost: \
-                    the device accepts no format for several paths.";
+                    the device no longer takes such a request for several paths.";
         let logged = effects.iter().any(|line| line == lost);
         assert!(logged, "{release:?}: {effects:?}");
         assert!(fixture.observations().is_empty(), "{release:?}");

@@ -2,10 +2,11 @@
 //! releases (LwM2M Core 1.1 section 6.3.4, 1.2 section 6.4.1).
 
 use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
 
 use super::vocabulary::{
-    BATTERY, DeviceFixture, Lines, OBJECTS, all, ended, observe_under, observing, published, sent,
-    write_attributes,
+    BATTERY, DeviceFixture, HOME, Lines, OBJECTS, all, ended, observe_several_under, observe_under,
+    observing, published, sent, write_attributes,
 };
 use crate::action::Status::{Failed, Succeeded};
 
@@ -67,6 +68,39 @@ fn attributes_that_the_release_and_the_resource_cannot_have_are_named_together()
         let sent = effects.iter().filter(|line| line.starts_with("send"));
         assert_eq!(sent.count(), 0, "{effects:?}");
     }
+}
+
+#[test]
+fn attributes_of_several_paths_are_in_the_query_since_lwm2m_1_2() {
+    let mut fixture = registered_with("1.2");
+    let request = || observe_several_under(&["/3/0/9", "/3303"], "pmin=5&con=1");
+    let effects = fixture.submit(request()).1;
+    let observe = effects.last().unwrap();
+    assert!(observe.contains(" ?pmin=5 ?con=1 observe 0 "), "{observe}");
+    let agree = |fixture: &mut DeviceFixture| {
+        let answer = fixture.piggybacked(Code::CONTENT).with_observe(10);
+        let answer = answer.with_content_format(ContentFormat::SENML_JSON);
+        fixture.receives(HOME, &answer.with_payload(br#"[{"n":"/3/0/9","v":87}]"#));
+    };
+    agree(&mut fixture);
+    assert_eq!(fixture.observations().len(), 1);
+
+    // It is requested again under the same conditions, and is lost where these are not known.
+    let again = fixture.register_with(&["lwm2m=1.2", "lt=86400", "b=U"], OBJECTS);
+    let observe = again.last().unwrap();
+    assert!(observe.contains(" ?pmin=5 ?con=1 observe 0 "), "{again:?}");
+    agree(&mut fixture);
+    let older = fixture.register_with(&["lwm2m=1.1", "lt=86400", "b=U"], OBJECTS);
+    let lost = "was lost: the device no longer takes such a request for several paths";
+    assert!(older.iter().any(|line| line.contains(lost)), "{older:?}");
+    assert_eq!(fixture.observations(), Lines::new());
+
+    let (accepted, _) = fixture.submit(request());
+    let failed = fixture.saved(accepted.unwrap().id);
+    let why = "the device speaks LwM2M 1.1, which has no attributes for several paths; \
+               write-attributes sets them for each path";
+    let outcome = failed.outcome.as_ref().unwrap();
+    assert_eq!(outcome.error.as_deref(), Some(why));
 }
 
 /// The first value, and the observation.

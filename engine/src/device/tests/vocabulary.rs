@@ -53,7 +53,7 @@ pub(super) use defining::definition;
 pub(super) use firmware::UPDATABLE;
 pub(super) use observing::{
     BATTERY, end_observing, end_observing_several, observation_lost, observe, observe_several,
-    observe_under, observing, read_several, tlv,
+    observe_several_under, observe_under, observing, read_several, tlv,
 };
 pub(super) use plain::{
     BARE, coap, data_published, datagram, datagram_published, first_contact, port,

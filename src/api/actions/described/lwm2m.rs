@@ -221,11 +221,14 @@ pub(super) fn kinds() -> [Schema; 12] {
         );
     let several = "The paths; `/` alone is everything that the device has.";
     let start = Operation::ObserveCompositeStart;
-    let observe_composite = of(start, "Observe several paths at once (LwM2M 1.1).").must(
-        "resourceAddresses",
-        paths(),
-        several,
-    );
+    let observe_composite = of(start, "Observe several paths at once (LwM2M 1.1).")
+        .must("resourceAddresses", paths(), several)
+        .may(
+            "attributes",
+            attributes(),
+            "The conditions of its notifications, for a device of LwM2M 1.2 (LwM2M Core 1.2 section \
+             7.3). For an older one write the attributes of each path before.",
+        );
     let end = Operation::ObserveCompositeEnd;
     let end_composite = of(
         end,

@@ -322,7 +322,9 @@ fn read_operation(record: RequestV1<'_>) -> Result<Lwm2mRequest, Unreadable> {
         }),
         Operation::ReadComposite => Lwm2mRequest::ReadComposite(read_paths(paths)?),
         Operation::WriteComposite => Lwm2mRequest::WriteComposite(values()?),
-        Operation::ObserveCompositeStart => Lwm2mRequest::ObserveCompositeStart(read_paths(paths)?),
+        Operation::ObserveCompositeStart => {
+            Lwm2mRequest::ObserveCompositeStart(read_paths(paths)?, attributes()?)
+        }
         Operation::ObserveCompositeEnd => Lwm2mRequest::ObserveCompositeEnd(read_paths(paths)?),
     })
 }

@@ -103,7 +103,16 @@ pub(in crate::device::tests) fn observe_under(path: &str, query: &str) -> NewAct
 
 /// Observes several paths at once.
 pub(in crate::device::tests) fn observe_several(paths: &[&str]) -> NewAction {
-    lwm2m(Lwm2mRequest::ObserveCompositeStart(all_of(paths)))
+    observe_several_under(paths, "")
+}
+
+/// Observes several paths at once under conditions, given as a query.
+pub(in crate::device::tests) fn observe_several_under(paths: &[&str], query: &str) -> NewAction {
+    let attributes = Attributes::from_query(query).unwrap();
+    lwm2m(Lwm2mRequest::ObserveCompositeStart(
+        all_of(paths),
+        attributes,
+    ))
 }
 
 /// Ends the observation of several paths.
