@@ -1,8 +1,10 @@
 //! Which cipher suites exist here, and what does each consist of?
 
-/// A cipher suite of TLS 1.2 with AES-128, SHA-256 and a cipher that authenticates.
+/// A cipher suite of TLS 1.2 with AES-128 and SHA-256.
 ///
-/// RFC 6655 and RFC 7251 (CCM), RFC 5487 and RFC 5289 (GCM), RFC 8442 (ECDHE_PSK).
+/// RFC 6655 and RFC 7251 (CCM), RFC 5487 and RFC 5289 (GCM and CBC), RFC 8442 and RFC 5489
+/// (ECDHE_PSK). Those with CBC are used with peers that encrypt before they authenticate
+/// (encrypt_then_mac, RFC 7366), and with no others.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub enum CipherSuite {
@@ -24,6 +26,12 @@ pub enum CipherSuite {
     EcdheEcdsaAes128Ccm,
     /// TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256.
     EcdheEcdsaAes128Gcm,
+    /// TLS_PSK_WITH_AES_128_CBC_SHA256.
+    PskAes128Cbc,
+    /// TLS_ECDHE_PSK_WITH_AES_128_CBC_SHA256.
+    EcdhePskAes128Cbc,
+    /// TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256.
+    EcdheEcdsaAes128Cbc,
 }
 
 /// How both sides arrive at a premaster secret.
@@ -46,22 +54,27 @@ pub(crate) enum RecordCipher {
     Ccm,
     /// AES-128-GCM.
     Gcm,
+    /// AES-128-CBC with HMAC-SHA256 over what is encrypted.
+    Cbc,
 }
 
 impl CipherSuite {
     /// Every suite, the server's preference first: a pre-shared key, which a client offers only if
-    /// it has one, while many offer certificates without having one; then forward secrecy; then
-    /// the long tag.
-    pub const ALL: [Self; 9] = [
+    /// it has one, while many offer certificates without having one; then a cipher that
+    /// authenticates; then forward secrecy; then the long tag.
+    pub const ALL: [Self; 12] = [
         Self::EcdhePskAes128Gcm,
         Self::EcdhePskAes128Ccm,
         Self::EcdhePskAes128Ccm8,
         Self::PskAes128Gcm,
         Self::PskAes128Ccm,
         Self::PskAes128Ccm8,
+        Self::EcdhePskAes128Cbc,
+        Self::PskAes128Cbc,
         Self::EcdheEcdsaAes128Gcm,
         Self::EcdheEcdsaAes128Ccm,
         Self::EcdheEcdsaAes128Ccm8,
+        Self::EcdheEcdsaAes128Cbc,
     ];
 
     /// Its name, as IANA registers it.
@@ -76,6 +89,9 @@ impl CipherSuite {
             Self::EcdheEcdsaAes128Ccm8 => "TLS_ECDHE_ECDSA_WITH_AES_128_CCM_8",
             Self::EcdheEcdsaAes128Ccm => "TLS_ECDHE_ECDSA_WITH_AES_128_CCM",
             Self::EcdheEcdsaAes128Gcm => "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+            Self::PskAes128Cbc => "TLS_PSK_WITH_AES_128_CBC_SHA256",
+            Self::EcdhePskAes128Cbc => "TLS_ECDHE_PSK_WITH_AES_128_CBC_SHA256",
+            Self::EcdheEcdsaAes128Cbc => "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
         }
     }
 
@@ -91,6 +107,9 @@ impl CipherSuite {
             Self::EcdheEcdsaAes128Ccm8 => 0xc0ae,
             Self::EcdheEcdsaAes128Ccm => 0xc0ac,
             Self::EcdheEcdsaAes128Gcm => 0xc02b,
+            Self::PskAes128Cbc => 0x00ae,
+            Self::EcdhePskAes128Cbc => 0xc037,
+            Self::EcdheEcdsaAes128Cbc => 0xc023,
         }
     }
 
@@ -108,15 +127,24 @@ impl CipherSuite {
         }
     }
 
+    /// Whether both hellos have to agree on encrypt_then_mac (RFC 7366).
+    pub(crate) fn needs_encrypt_then_mac(self) -> bool {
+        self.record_cipher() == RecordCipher::Cbc
+    }
+
     pub(crate) const fn key_exchange(self) -> KeyExchange {
         match self {
-            Self::PskAes128Ccm8 | Self::PskAes128Ccm | Self::PskAes128Gcm => KeyExchange::Psk,
-            Self::EcdhePskAes128Ccm8 | Self::EcdhePskAes128Ccm | Self::EcdhePskAes128Gcm => {
-                KeyExchange::EcdhePsk
+            Self::PskAes128Ccm8 | Self::PskAes128Ccm | Self::PskAes128Gcm | Self::PskAes128Cbc => {
+                KeyExchange::Psk
             }
-            Self::EcdheEcdsaAes128Ccm8 | Self::EcdheEcdsaAes128Ccm | Self::EcdheEcdsaAes128Gcm => {
-                KeyExchange::EcdheEcdsa
-            }
+            Self::EcdhePskAes128Ccm8
+            | Self::EcdhePskAes128Ccm
+            | Self::EcdhePskAes128Gcm
+            | Self::EcdhePskAes128Cbc => KeyExchange::EcdhePsk,
+            Self::EcdheEcdsaAes128Ccm8
+            | Self::EcdheEcdsaAes128Ccm
+            | Self::EcdheEcdsaAes128Gcm
+            | Self::EcdheEcdsaAes128Cbc => KeyExchange::EcdheEcdsa,
         }
     }
 
@@ -131,15 +159,9 @@ impl CipherSuite {
             Self::PskAes128Gcm | Self::EcdhePskAes128Gcm | Self::EcdheEcdsaAes128Gcm => {
                 RecordCipher::Gcm
             }
-        }
-    }
-}
-
-impl RecordCipher {
-    pub(crate) const fn tag_length(self) -> usize {
-        match self {
-            Self::Ccm8 => 8,
-            Self::Ccm | Self::Gcm => 16,
+            Self::PskAes128Cbc | Self::EcdhePskAes128Cbc | Self::EcdheEcdsaAes128Cbc => {
+                RecordCipher::Cbc
+            }
         }
     }
 }

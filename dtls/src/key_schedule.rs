@@ -6,7 +6,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::record::protection::{KEY_LENGTH, SALT_LENGTH, TrafficKey};
+use crate::cipher_suite::RecordCipher;
+use crate::record::protection::{KEY_BLOCK_MAX, TrafficKey};
 
 pub(crate) const RANDOM_LENGTH: usize = 32;
 pub(crate) const MASTER_SECRET_LENGTH: usize = 48;
@@ -69,28 +70,20 @@ impl MasterSecret {
         }
     }
 
-    /// RFC 5246 section 6.3, for ciphers that authenticate: no MAC keys.
-    pub(crate) fn traffic_keys(&self, randoms: &Randoms) -> TrafficKeys {
-        let mut block = Zeroizing::new([0; 2 * (KEY_LENGTH + SALT_LENGTH)]);
+    /// RFC 5246 section 6.3: of each part of a key the client's comes first.
+    pub(crate) fn traffic_keys(&self, cipher: RecordCipher, randoms: &Randoms) -> TrafficKeys {
+        let mut block = Zeroizing::new([0; KEY_BLOCK_MAX]);
+        let [first, second] = cipher.key_parts();
         let seed = [&randoms.server[..], &randoms.client[..]];
-        prf(&self.0, b"key expansion", &seed, &mut *block);
-        let mut keys = TrafficKeys {
-            client: TrafficKey::empty(),
-            server: TrafficKey::empty(),
-        };
-        let mut rest = &block[..];
-        let parts = [
-            &mut keys.client.key[..],
-            &mut keys.server.key,
-            &mut keys.client.salt,
-            &mut keys.server.salt,
-        ];
-        for part in parts {
-            let (taken, after) = rest.split_at(part.len());
-            part.copy_from_slice(taken);
-            rest = after;
+        let block = &mut block[..2 * (first + second)];
+        prf(&self.0, b"key expansion", &seed, block);
+        let (firsts, seconds) = block.split_at(2 * first);
+        let (client_first, server_first) = firsts.split_at(first);
+        let (client_second, server_second) = seconds.split_at(second);
+        TrafficKeys {
+            client: TrafficKey::new(cipher, [client_first, client_second]),
+            server: TrafficKey::new(cipher, [server_first, server_second]),
         }
-        keys
     }
 
     /// RFC 5246 section 7.4.9.
@@ -118,15 +111,6 @@ impl Drop for MasterSecret {
 impl fmt::Debug for MasterSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("MasterSecret(..)")
-    }
-}
-
-impl TrafficKey {
-    fn empty() -> Self {
-        Self {
-            key: [0; KEY_LENGTH],
-            salt: [0; SALT_LENGTH],
-        }
     }
 }
 
@@ -223,16 +207,14 @@ mod tests {
         {
             let made = MasterSecret::extended(&premaster, &session_hash.try_into().unwrap());
             assert_eq!(made.0[..], master);
-            let keys = made.traffic_keys(&Randoms {
+            let randoms = Randoms {
                 client: client.try_into().unwrap(),
                 server: server.try_into().unwrap(),
-            });
-            let parts = [
-                &keys.client.key[..],
-                &keys.server.key,
-                &keys.client.salt,
-                &keys.server.salt,
-            ];
+            };
+            let keys = made.traffic_keys(RecordCipher::Gcm, &randoms);
+            let [client_key, client_salt] = keys.client.parts();
+            let [server_key, server_salt] = keys.server.parts();
+            let parts = [client_key, server_key, client_salt, server_salt];
             assert_eq!(parts.concat(), key_block);
         }
     }

@@ -1,7 +1,5 @@
 //! The protection of an established session: keys, record numbers and limits.
 
-use zeroize::Zeroizing;
-
 use crate::cipher_suite::CipherSuite;
 use crate::key_schedule::TrafficKeys;
 use crate::presentation::{Malformed, Reader, Writer};
@@ -100,7 +98,6 @@ impl Session {
             return Err(Exhausted);
         }
         self.write.seal(
-            self.suite.record_cipher(),
             content_type,
             self.next_number,
             &self.peer_connection_id,
@@ -125,7 +122,7 @@ impl Session {
         {
             return Err(NotAuthentic);
         }
-        let content_type = self.read.open(self.suite.record_cipher(), record, out)?;
+        let content_type = self.read.open(record, out)?;
         let is_newest = self.window.is_newest(record.sequence);
         self.window.mark(record.sequence);
         Ok(Opened {
@@ -141,21 +138,22 @@ impl Session {
         usize::from(self.plaintext_max).saturating_sub(inner_type)
     }
 
-    /// What a record adds to its content.
-    pub(crate) fn overhead(&self) -> usize {
+    /// The most that a record adds to its content.
+    pub(crate) fn overhead_max(&self) -> usize {
         let connection_id = match self.peer_connection_id.len() {
             0 => 0,
             length => length + 1,
         };
-        HEADER_LENGTH + 8 + connection_id + self.suite.record_cipher().tag_length()
+        HEADER_LENGTH + connection_id + self.suite.record_cipher().overhead_max()
     }
 
     /// Appends the session as it continues in another process.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.put_u16(self.suite.number());
         for key in [&self.read, &self.write] {
-            out.extend_from_slice(&key.key);
-            out.extend_from_slice(&key.salt);
+            for part in key.parts() {
+                out.extend_from_slice(part);
+            }
         }
         out.extend_from_slice(&self.next_number.to_be_bytes());
         for number in self.window.to_numbers() {
@@ -168,10 +166,11 @@ impl Session {
 
     pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let suite = CipherSuite::from_number(reader.u16()?).ok_or(Malformed)?;
+        let cipher = suite.record_cipher();
+        let [first, second] = cipher.key_parts();
         let mut key = || {
-            let key = Zeroizing::new(reader.array()?);
-            let salt = reader.array()?;
-            Ok(TrafficKey { key: *key, salt })
+            let parts = [reader.take(first)?, reader.take(second)?];
+            Ok(TrafficKey::new(cipher, parts))
         };
         let (read, write) = (key()?, key()?);
         Ok(Self {

@@ -28,18 +28,28 @@ use crate::vocabulary::program::Program;
 use self::nat::Nat;
 use self::server::{DtlsServer, IDENTITY, KEY, KnownKeys};
 
-/// The suites by their names in OpenSSL, which has no ECDHE_PSK with these ciphers.
-const OF_OPENSSL: [(CipherSuite, &str); 3] = [
+/// The suites by their names in OpenSSL, which has ECDHE_PSK with CBC alone.
+const OF_OPENSSL: [(CipherSuite, &str); 5] = [
     (CipherSuite::PskAes128Ccm8, "PSK-AES128-CCM8"),
     (CipherSuite::PskAes128Ccm, "PSK-AES128-CCM"),
     (CipherSuite::PskAes128Gcm, "PSK-AES128-GCM-SHA256"),
+    (CipherSuite::PskAes128Cbc, "PSK-AES128-CBC-SHA256"),
+    (
+        CipherSuite::EcdhePskAes128Cbc,
+        "ECDHE-PSK-AES128-CBC-SHA256",
+    ),
 ];
 
-/// The suites by their names in GnuTLS, which has no ECDHE_PSK with these ciphers either.
-const OF_GNUTLS: [(CipherSuite, &str); 3] = [
+/// The suites by their names in GnuTLS, which has ECDHE_PSK with CBC alone, too.
+const OF_GNUTLS: [(CipherSuite, &str); 5] = [
     (CipherSuite::PskAes128Ccm8, "+PSK:+AES-128-CCM-8"),
     (CipherSuite::PskAes128Ccm, "+PSK:+AES-128-CCM"),
     (CipherSuite::PskAes128Gcm, "+PSK:+AES-128-GCM"),
+    (CipherSuite::PskAes128Cbc, "+PSK:+AES-128-CBC:+SHA256"),
+    (
+        CipherSuite::EcdhePskAes128Cbc,
+        "+ECDHE-PSK:+AES-128-CBC:+SHA256",
+    ),
 ];
 
 /// The suites by their names in Scandium.
@@ -70,6 +80,17 @@ fn openssl_finds_a_session_with_every_suite_that_it_has() {
             Identity::Psk(IDENTITY.as_bytes().into())
         );
     }
+}
+
+#[test]
+fn openssl_that_authenticates_before_it_encrypts_is_refused() {
+    let server = DtlsServer::start("127.0.9.112", config());
+    let suite = "PSK-AES128-CBC-SHA256";
+    let mut client = s_client(&server, suite, &["-no_etm"]);
+    client.wait_for("an alert", |line| {
+        line.contains("alert handshake failure").then_some(())
+    });
+    assert!(server.handshakes().is_empty());
 }
 
 #[test]
@@ -255,6 +276,10 @@ fn openssl_and_gnutls_have_certificates() {
             CipherSuite::EcdheEcdsaAes128Gcm,
             "ECDHE-ECDSA-AES128-GCM-SHA256",
         ),
+        (
+            CipherSuite::EcdheEcdsaAes128Cbc,
+            "ECDHE-ECDSA-AES128-SHA256",
+        ),
     ] {
         let server = start();
         let mut command = Command::new("openssl");
@@ -270,6 +295,7 @@ fn openssl_and_gnutls_have_certificates() {
     for (suite, cipher) in [
         (CipherSuite::EcdheEcdsaAes128Ccm8, "+AES-128-CCM-8"),
         (CipherSuite::EcdheEcdsaAes128Gcm, "+AES-128-GCM"),
+        (CipherSuite::EcdheEcdsaAes128Cbc, "+AES-128-CBC:+SHA256"),
     ] {
         let server = start();
         let priority = format!(

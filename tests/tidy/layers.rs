@@ -67,10 +67,11 @@ const LAYERS: [Layer; 9] = [
 const ROOT: &str = "signalbox";
 
 /// Third-party crates that have a layer, checked in manifests.
-const CRATES: [(&str, &[&str]); 27] = [
+const CRATES: [(&str, &[&str]); 28] = [
     ("aes", &["dtls"]),
     ("aes-gcm", &["dtls"]),
     ("aws-lc-rs", &["dtls"]),
+    ("cbc", &["dtls"]),
     ("ccm", &["dtls"]),
     ("chacha20poly1305", &["dtls", "store"]),
     ("coap-lite", &["protocol"]),

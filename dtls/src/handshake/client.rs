@@ -213,6 +213,8 @@ impl ClientHandshake {
             .collect();
         let mut suites = self.config.cipher_suites.iter();
         let has_curves = suites.any(|suite| suite.key_exchange() != KeyExchange::Psk);
+        let mut suites = self.config.cipher_suites.iter();
+        let has_cbc = suites.any(|suite| suite.needs_encrypt_then_mac());
         let groups = SECP256R1.to_be_bytes();
         let ticket: &[u8] = match self.config.resumption.as_ref().map(|it| &it.by) {
             Some(ResumeBy::Ticket(ticket)) => ticket,
@@ -238,6 +240,7 @@ impl ClientHandshake {
             cipher_suites: &numbers,
             extensions: Extensions {
                 renegotiation_info: Some(&[]),
+                encrypt_then_mac: has_cbc,
                 extended_master_secret: true,
                 record_size_limit: self.config.record_size_limit,
                 supported_groups: has_curves.then_some(&groups[..]),
@@ -267,6 +270,9 @@ impl ClientHandshake {
             || extensions.max_fragment_length.is_some()
         {
             return Err(Refused(AlertDescription::UNSUPPORTED_EXTENSION));
+        }
+        if extensions.encrypt_then_mac != suite.needs_encrypt_then_mac() {
+            return Err(Refused(AlertDescription::HANDSHAKE_FAILURE));
         }
         let plaintext_max = extensions.plaintext_max()?;
         let negotiated = Negotiated {
@@ -404,7 +410,7 @@ impl ClientHandshake {
 
 impl Negotiated {
     fn proposal(&self, master: MasterSecret) -> Proposal {
-        let keys = master.traffic_keys(&self.randoms);
+        let keys = master.traffic_keys(self.suite.record_cipher(), &self.randoms);
         let session = Session::of_client(self.suite, keys, self.parameters.clone());
         Proposal { master, session }
     }

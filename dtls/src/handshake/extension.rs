@@ -12,6 +12,7 @@ const EC_POINT_FORMATS: u16 = 11;
 const SIGNATURE_ALGORITHMS: u16 = 13;
 const CLIENT_CERTIFICATE_TYPE: u16 = 19;
 const SERVER_CERTIFICATE_TYPE: u16 = 20;
+const ENCRYPT_THEN_MAC: u16 = 22;
 const EXTENDED_MASTER_SECRET: u16 = 23;
 const RECORD_SIZE_LIMIT: u16 = 28;
 const SESSION_TICKET: u16 = 35;
@@ -34,6 +35,8 @@ pub(crate) struct Extensions<'a> {
     pub(crate) client_certificate_type: Option<&'a [u8]>,
     /// RFC 7250.
     pub(crate) server_certificate_type: Option<&'a [u8]>,
+    /// RFC 7366.
+    pub(crate) encrypt_then_mac: bool,
     /// RFC 7627.
     pub(crate) extended_master_secret: bool,
     /// RFC 8449.
@@ -84,6 +87,7 @@ impl<'a> Extensions<'a> {
             SIGNATURE_ALGORITHMS => self.signature_algorithms = Some(reader.vector16()?),
             CLIENT_CERTIFICATE_TYPE => self.client_certificate_type = Some(reader.rest()),
             SERVER_CERTIFICATE_TYPE => self.server_certificate_type = Some(reader.rest()),
+            ENCRYPT_THEN_MAC => self.encrypt_then_mac = true,
             EXTENDED_MASTER_SECRET => self.extended_master_secret = true,
             RECORD_SIZE_LIMIT => self.record_size_limit = Some(reader.u16()?),
             SESSION_TICKET => self.session_ticket = Some(reader.rest()),
@@ -119,6 +123,9 @@ impl<'a> Extensions<'a> {
     fn put_all(&self, out: &mut Vec<u8>) {
         if let Some(info) = self.renegotiation_info {
             put(out, RENEGOTIATION_INFO, |out| out.put_vector8(info));
+        }
+        if self.encrypt_then_mac {
+            put(out, ENCRYPT_THEN_MAC, |_| ());
         }
         if self.extended_master_secret {
             put(out, EXTENDED_MASTER_SECRET, |_| ());

@@ -134,7 +134,7 @@ impl Datagrams<'_> {
     /// Writes a message in as few fragments as possible. One that fits in a datagram is not cut.
     fn put_message(&mut self, message: &Message, mut session: Option<&mut Session>) {
         let (overhead, content_max) = match session.as_deref() {
-            Some(session) => (session.overhead(), session.content_max()),
+            Some(session) => (session.overhead_max(), session.content_max()),
             None => (HEADER_LENGTH, self.limits.plaintext_max),
         };
         let overhead = overhead + message::HEADER_LENGTH;

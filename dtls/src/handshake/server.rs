@@ -236,7 +236,7 @@ impl Negotiated {
     }
 
     fn proposal(&self, master: MasterSecret) -> Proposal {
-        let keys = master.traffic_keys(&self.randoms);
+        let keys = master.traffic_keys(self.suite.record_cipher(), &self.randoms);
         let session = Session::of_server(self.suite, keys, self.parameters.clone());
         Proposal { master, session }
     }
@@ -319,9 +319,15 @@ fn resumable(
     }
     let age_ms = context.moment.now.since_ms(session.authenticated_at);
     let is_young = age_ms < u64::from(context.config.resumption_s) * 1_000;
-    let is_offered = hello.offers(session.suite.number())
-        && context.config.cipher_suites.contains(&session.suite);
+    let is_offered =
+        is_offered(hello, session.suite) && context.config.cipher_suites.contains(&session.suite);
     Ok((is_young && is_offered).then_some(session))
+}
+
+/// RFC 7366 section 3: with CBC, only if the client encrypts before it authenticates.
+fn is_offered(hello: &ClientHello<'_>, suite: CipherSuite) -> bool {
+    let is_protected = !suite.needs_encrypt_then_mac() || hello.extensions.encrypt_then_mac;
+    is_protected && hello.offers(suite.number())
 }
 
 fn choose_suite(hello: &ClientHello<'_>, config: &Config) -> Result<CipherSuite, Refused> {
@@ -338,7 +344,7 @@ fn choose_suite(hello: &ClientHello<'_>, config: &Config) -> Result<CipherSuite,
             KeyExchange::EcdhePsk => has_curve,
             KeyExchange::EcdheEcdsa => has_curve && has_certificates,
         };
-        is_possible && hello.offers(suite.number())
+        is_possible && is_offered(hello, *suite)
     });
     chosen.ok_or(Refused(AlertDescription::HANDSHAKE_FAILURE))
 }
@@ -381,6 +387,7 @@ impl CertificateTypes {
 /// The extensions of our hello: answers to those of the client.
 fn answers<'a>(
     hello: &ClientHello<'a>,
+    suite: CipherSuite,
     connection_id: &'a [u8],
     promises_ticket: bool,
 ) -> Extensions<'a> {
@@ -391,6 +398,7 @@ fn answers<'a>(
     let fragment_length = offered.max_fragment_length;
     Extensions {
         renegotiation_info: is_secure.then_some(&[]),
+        encrypt_then_mac: suite.needs_encrypt_then_mac(),
         extended_master_secret: offered.extended_master_secret,
         max_fragment_length: fragment_length.filter(|_| record_size_limit.is_none()),
         record_size_limit,
@@ -430,7 +438,12 @@ fn begin(
         // Only after an offer of the client that a suite of ours needs.
         ec_point_formats: hello.extensions.ec_point_formats
             && negotiated.suite.key_exchange() != KeyExchange::Psk,
-        ..answers(hello, &connection_id, negotiated.wants_ticket)
+        ..answers(
+            hello,
+            negotiated.suite,
+            &connection_id,
+            negotiated.wants_ticket,
+        )
     };
     let session_id = negotiated.session_id;
     let answer = ServerHello {
@@ -508,7 +521,7 @@ fn resume(
         // RFC 5077 section 3.4: it tells a client with a ticket that the ticket was accepted.
         session_id: hello.start.session_id,
         cipher_suite: negotiated.suite.number(),
-        extensions: answers(hello, &connection_id, false),
+        extensions: answers(hello, negotiated.suite, &connection_id, false),
     };
     transport.push(MessageType::ServerHello, answer.encode());
     transport.choose_only(negotiated.proposal(session.master.clone()));

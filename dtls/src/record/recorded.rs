@@ -8,7 +8,7 @@ use aes_gcm::{Aes256Gcm, Nonce};
 use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha384};
 
-use super::protection::AdditionalData;
+use super::protection::{AdditionalData, Header};
 use super::{ContentType, Record};
 use crate::handshake::hello::{ClientHelloStart, ServerHello};
 use crate::handshake::message::{Fragment, HEADER_LENGTH, MessageType};
@@ -130,13 +130,7 @@ impl Keys {
         };
         let (explicit, sealed) = record.fragment.split_at(8);
         let (inner, tag) = sealed.split_at(sealed.len() - 16);
-        let additional = AdditionalData::new(
-            record.content_type,
-            record.version,
-            record.number(),
-            record.connection_id,
-            inner.len(),
-        );
+        let additional = AdditionalData::new(&Header::of(record), inner.len());
         let nonce: [u8; 12] = [&salt, explicit].concat().try_into().expect("12 bytes");
         let mut plain = inner.to_vec();
         Aes256Gcm::new(&key.into())

@@ -55,6 +55,42 @@ fn no_suite_in_common_is_a_handshake_failure() {
 }
 
 #[test]
+fn cbc_is_refused_unless_both_encrypt_before_they_authenticate() {
+    fn hide_encrypt_then_mac(mut datagram: Vec<u8>) -> Vec<u8> {
+        let empty = [0, 22, 0, 0];
+        let found = datagram.windows(4).position(|it| it == empty);
+        if let Some(place) = found {
+            // An extension that nobody knows (RFC 8701).
+            datagram[place..place + 2].copy_from_slice(&[0x0a, 0x0a]);
+        }
+        datagram
+    }
+    let client = || ClientConfig {
+        cipher_suites: vec![CipherSuite::PskAes128Cbc],
+        ..psk_client()
+    };
+    let failure = AlertDescription::HANDSHAKE_FAILURE;
+    for (altered, refusing) in [(Host::Client, Host::Server), (Host::Server, Host::Client)] {
+        let mut network = Network::new();
+        network.alter = match altered {
+            Host::Client => |host, datagram| match host {
+                Host::Client => hide_encrypt_then_mac(datagram),
+                Host::Server => datagram,
+            },
+            Host::Server => |host, datagram| match host {
+                Host::Client => datagram,
+                Host::Server => hide_encrypt_then_mac(datagram),
+            },
+        };
+        network.session(client());
+        assert_eq!(
+            network.failures(refusing),
+            [HandshakeFailure::Refused(failure)]
+        );
+    }
+}
+
+#[test]
 fn a_peer_that_falls_silent_is_given_up() {
     let mut network = Network::new();
     let mut sent = 0;

@@ -8,7 +8,7 @@ use crate::network::{Host, IDENTITY, KEY, Network, Report, psk_client, server_co
 fn every_suite_of_pre_shared_keys_leads_to_a_session() {
     let suites = CipherSuite::ALL.into_iter().filter(CipherSuite::has_psk);
     let suites: Vec<CipherSuite> = suites.collect();
-    assert_eq!(suites.len(), 6);
+    assert_eq!(suites.len(), 8);
     for suite in suites {
         for connection_id in [
             ConnectionIdOffer::None,

@@ -73,6 +73,8 @@ pub(crate) struct Network {
     pub(crate) certificate_faults: Vec<CertificateFault>,
     /// How long the server's caller needs for a key; 0: at once.
     pub(crate) look_up_ms: u64,
+    /// What becomes of a datagram of a host on the way.
+    pub(crate) alter: fn(Host, Vec<u8>) -> Vec<u8>,
     pub(crate) reports: Vec<(Host, Report)>,
     pub(crate) server_association: Option<AssociationId>,
     pub(crate) resumption: Option<Resumption>,
@@ -108,6 +110,7 @@ impl Network {
             names_shown: Vec::new(),
             certificate_faults: Vec::new(),
             look_up_ms: 0,
+            alter: |_, datagram| datagram,
             reports: Vec::new(),
             server_association: None,
             resumption: None,
@@ -251,7 +254,8 @@ impl Network {
                         self.serial += 1;
                         let key = (self.now.plus_ms(after), self.serial);
                         let from = self.address(host);
-                        self.in_flight.insert(key, (host, from, datagram.to_vec()));
+                        let datagram = (self.alter)(host, datagram.to_vec());
+                        self.in_flight.insert(key, (host, from, datagram));
                     }
                 }
                 Effect::LookUpPsk {
