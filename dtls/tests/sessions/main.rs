@@ -8,6 +8,7 @@ mod failures;
 mod handshakes;
 mod loss;
 mod network;
+mod orders;
 mod restart;
 mod resumption;
 mod sizes;
