@@ -11,12 +11,15 @@
 //! ```
 //! Each block is an exchange of its own. Once a block was transferred, an exchange without an
 //! answer starts again until the transfer has been idle for too long. The caller sends the
-//! datagrams, and drops the transfer when it is over.
+//! datagrams, and drops the transfer when it is over. A body that is too long for memory is supplied
+//! by the caller, block by block; such an upload may go on where an earlier one stood.
 
 mod download;
 mod fault;
 mod kind;
 mod upload;
+
+use std::ops::Range;
 
 use self::kind::{TransferKind, TransferStep};
 use super::block::BlockSize;
@@ -25,6 +28,7 @@ use super::message::{Message, MessageId};
 use super::token::Token;
 
 pub use self::fault::TransferFault;
+pub use self::upload::UploadPosition;
 
 const NEVER_MS: i64 = i64::MAX;
 
@@ -133,6 +137,22 @@ impl Transfer {
         }
     }
 
+    /// Starts, or goes on, with a request whose body of this length is not in memory. Nothing is
+    /// sent yet: the caller supplies the part that `wanted` names to `proceed_with`.
+    pub fn begin_streamed(
+        now_ms: i64,
+        rules: &TransferRules<'_>,
+        request: Message,
+        body: (usize, UploadPosition),
+        jitter: u32,
+    ) -> Transfer {
+        let way = TransferKind::with_streamed_body(request, body);
+        Transfer {
+            exchange: Exchange::begin(now_ms, rules.transmission, &way.first(), jitter),
+            way: Some(Box::new(way)),
+        }
+    }
+
     /// Continues a body whose first block was received in a notification, with the request for its
     /// second block (RFC 7959 section 2.6); the caller sends the datagram now.
     pub fn continue_notification(
@@ -217,10 +237,21 @@ impl Transfer {
     }
 
     /// Makes the next datagram, after `TransferReception::Proceeds` and `TransferTimeout::Again`;
-    /// the caller sends it now.
+    /// the caller sends it now. Not for a body that the caller supplies.
     pub fn proceed(&mut self, now_ms: i64, rules: &TransferRules<'_>, fresh: FreshIds) {
+        self.proceed_with(now_ms, rules, fresh, &[]);
+    }
+
+    /// The same with the part of the body that `wanted` names.
+    pub fn proceed_with(
+        &mut self,
+        now_ms: i64,
+        rules: &TransferRules<'_>,
+        fresh: FreshIds,
+        supplied: &[u8],
+    ) {
         if let Some(way) = &self.way {
-            let message = way.message(fresh.message_id, fresh.token);
+            let message = way.message((fresh.message_id, fresh.token), supplied);
             self.exchange = Exchange::begin(now_ms, rules.transmission, &message, fresh.jitter);
         }
     }
@@ -270,6 +301,17 @@ impl Transfer {
     pub fn is_under_way(&self) -> bool {
         let way = self.way.as_ref();
         way.is_some_and(|way| way.ends_at_ms.is_some())
+    }
+
+    /// Returns the part of the body that the caller supplies for the next datagram; nothing if the
+    /// body is in memory.
+    pub fn wanted(&self) -> Option<Range<usize>> {
+        self.way.as_ref()?.wanted()
+    }
+
+    /// Returns how far the peer has a body that the caller supplies.
+    pub fn position(&self) -> Option<UploadPosition> {
+        self.way.as_ref()?.position()
     }
 
     /// Returns how many bytes of memory the received blocks of the response occupy.

@@ -7,7 +7,7 @@ use protocol::coap::exchange::Transmission;
 use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 use protocol::coap::transfer::{
-    FreshIds, Transfer, TransferFault, TransferReception, TransferRules,
+    FreshIds, Transfer, TransferFault, TransferReception, TransferRules, UploadPosition,
 };
 
 pub(crate) const IDLE_MS: i64 = 247_000;
@@ -110,6 +110,24 @@ impl Conversation {
         }
     }
 
+    /// A body of this length that is supplied block by block, of which the device has a part.
+    pub(crate) fn streaming(block_bytes: u16, length: usize, from: usize) -> Conversation {
+        let rules = rules(block_bytes);
+        let from = UploadPosition {
+            bytes: from,
+            size: size(block_bytes),
+        };
+        let request = put(0);
+        let mut conversation = Conversation {
+            transfer: Transfer::begin_streamed(0, &rules, request, (length, from), 0),
+            rules,
+            now_ms: 0,
+            messages: 1,
+        };
+        conversation.proceeds();
+        conversation
+    }
+
     /// The message in flight.
     pub(crate) fn sent(&self) -> Message {
         Message::decode(self.transfer.datagram()).expect("what we write is well-formed")
@@ -136,7 +154,11 @@ impl Conversation {
             token: Token::from_u64(self.messages.into()),
             jitter: 0,
         };
-        self.transfer.proceed(self.now_ms, &self.rules, fresh);
+        let wanted = self.transfer.wanted().unwrap_or_default();
+        let supplied = body(wanted.end).split_off(wanted.start);
+        let rules = &self.rules;
+        self.transfer
+            .proceed_with(self.now_ms, rules, fresh, &supplied);
     }
 
     /// Gives the transfer the confirmation of its block.

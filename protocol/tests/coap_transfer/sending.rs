@@ -262,3 +262,55 @@ fn the_answer_to_a_body_in_blocks_may_come_in_blocks() {
     assert_eq!(whole.payload, body(20));
     assert_eq!(whole.block1().map(Block::number), Some(1));
 }
+
+#[test]
+fn a_body_that_is_supplied_goes_in_blocks_of_the_size_that_the_device_wants() {
+    let mut conversation = Conversation::streaming(64, 150, 0);
+    let first = conversation.sent();
+    assert_eq!(first.block1(), Some(more(0, 64)));
+    assert_eq!(first.size1(), Some(150));
+    assert_eq!(first.payload, body(64));
+    let smaller = conversation.reply(Code::CONTINUE);
+    let smaller = smaller.with_block1(more(0, 32));
+    assert_eq!(conversation.receives(&smaller), PROCEEDS);
+    assert_eq!(conversation.transfer.wanted(), Some(64..96));
+    assert_eq!(conversation.sent().block1(), Some(more(2, 32)));
+    assert_eq!(conversation.sent().payload, body(96)[64..]);
+    assert_eq!(conversation.continues(), PROCEEDS);
+    assert_eq!(conversation.continues(), PROCEEDS);
+    assert_eq!(conversation.sent().block1(), Some(last(4, 32)));
+    let position = conversation.transfer.position().map(|at| at.bytes);
+    assert_eq!(position, Some(128));
+    let done = conversation.reply(Code::CHANGED);
+    assert_eq!(conversation.receives(&done), ANSWERED);
+}
+
+#[test]
+fn a_body_that_is_supplied_goes_on_where_an_earlier_transfer_stood() {
+    let mut conversation = Conversation::streaming(64, 150, 64);
+    let sent = conversation.sent();
+    assert_eq!((sent.block1(), sent.size1()), (Some(more(1, 64)), None));
+    assert_eq!(conversation.continues(), PROCEEDS);
+    assert_eq!(conversation.sent().block1(), Some(last(2, 64)));
+}
+
+#[test]
+fn a_body_that_is_supplied_begins_anew_in_the_size_of_a_refusal() {
+    let mut conversation = Conversation::streaming(64, 150, 0);
+    conversation.continues();
+    let refusal = conversation.reply(Code::REQUEST_ENTITY_TOO_LARGE);
+    let refusal = refusal.with_block1(more(0, 16));
+    assert_eq!(conversation.receives(&refusal), PROCEEDS);
+    assert_eq!(conversation.sent().block1(), Some(more(0, 16)));
+    assert_eq!(conversation.sent().payload, body(16));
+}
+
+#[test]
+fn a_body_that_is_supplied_and_fits_one_block_is_one_message() {
+    let mut conversation = Conversation::streaming(64, 64, 0);
+    let sent = conversation.sent();
+    assert_eq!((sent.block1(), sent.size1()), (None, None));
+    assert_eq!(sent.payload, body(64));
+    let done = conversation.reply(Code::CHANGED);
+    assert_eq!(conversation.receives(&done), ANSWERED);
+}

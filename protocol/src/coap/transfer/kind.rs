@@ -1,9 +1,11 @@
 //! What is the state of a request that needs more than one exchange?
 
+use std::ops::Range;
+
 use super::TransferRules;
 use super::download::{self, Download, RestartPolicy};
 use super::fault::TransferFault;
-use super::upload::{self, Upload};
+use super::upload::{self, Upload, UploadPosition};
 use crate::coap::code::Code;
 use crate::coap::message::{Message, MessageId};
 use crate::coap::option;
@@ -45,6 +47,14 @@ impl TransferKind {
         let body = std::mem::take(&mut request.payload);
         let upload = Upload::begin(body, rules.block);
         TransferKind::begin(request, Stage::Upload(upload))
+    }
+
+    /// Starts with a request whose body the caller supplies block by block.
+    pub(super) fn with_streamed_body(
+        request: Message,
+        (length, from): (usize, UploadPosition),
+    ) -> TransferKind {
+        TransferKind::begin(request, Stage::Upload(Upload::streamed(length, from)))
     }
 
     /// Continues after the response to a request in one message, if that response requires another
@@ -153,18 +163,35 @@ impl TransferKind {
         }
     }
 
-    /// Makes the first message, under the request's own id and token.
-    pub(super) fn first(&self) -> Message {
-        self.message(self.request.message_id, self.token)
+    /// Returns how far the peer has a body that the caller supplies.
+    pub(super) fn position(&self) -> Option<UploadPosition> {
+        match &self.stage {
+            Stage::Upload(upload) => upload.position(),
+            Stage::Download(_) => None,
+        }
     }
 
-    /// Makes the message to send now.
-    pub(super) fn message(&self, message_id: MessageId, token: Token) -> Message {
+    /// Returns the part of the body that the caller supplies for the next message.
+    pub(super) fn wanted(&self) -> Option<Range<usize>> {
+        match &self.stage {
+            Stage::Upload(upload) => upload.wanted(),
+            Stage::Download(_) => None,
+        }
+    }
+
+    /// Makes the first message, under the request's own id and token.
+    pub(super) fn first(&self) -> Message {
+        self.message((self.request.message_id, self.token), &[])
+    }
+
+    /// Makes the message to send now; a body that the caller supplies has this block.
+    pub(super) fn message(&self, ids: (MessageId, Token), supplied: &[u8]) -> Message {
+        let (message_id, token) = ids;
         let mut request = self.request.clone();
         request.message_id = message_id;
         request.token = token;
         match &self.stage {
-            Stage::Upload(upload) => upload.block_of(request),
+            Stage::Upload(upload) => upload.block_of(request, supplied),
             Stage::Download(download) => download.request_of(request),
         }
     }

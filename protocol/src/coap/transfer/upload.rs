@@ -1,19 +1,42 @@
 //! Which block of a request's body is sent next? Block1 on the client's side (RFC 7959 sections
 //! 2.3, 2.5 and 2.9.3).
 
+use std::ops::Range;
+
 use super::fault::TransferFault;
 use crate::coap::block::{Block, BlockSize, More};
 use crate::coap::code::Code;
 use crate::coap::message::Message;
 
+/// How far the peer has a body that is not in memory.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct UploadPosition {
+    /// The bytes that the peer acknowledged.
+    pub bytes: usize,
+    /// The size of the blocks.
+    pub size: BlockSize,
+}
+
 /// A body of which one block is in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Upload {
-    body: Vec<u8>,
+    body: UploadBody,
     /// The offset of the block in flight; everything before it was transferred.
     offset: usize,
     size: BlockSize,
     beginning: UploadStarts,
+}
+
+/// The body of a request.
+#[derive(Clone, Debug)]
+enum UploadBody {
+    /// It is in memory.
+    Whole(Vec<u8>),
+    /// The caller supplies each block when it is sent.
+    Streamed {
+        /// Its length.
+        length: usize,
+    },
 }
 
 /// The result of a response for the upload.
@@ -37,8 +60,18 @@ impl Upload {
     pub(super) fn begin(body: Vec<u8>, size: BlockSize) -> Upload {
         Upload {
             size: size.fitted_to(body.len()),
-            body,
+            body: UploadBody::Whole(body),
             offset: 0,
+            beginning: UploadStarts::First,
+        }
+    }
+
+    /// Starts, or goes on, with a body that the caller supplies block by block.
+    pub(super) fn streamed(length: usize, from: UploadPosition) -> Upload {
+        Upload {
+            size: from.size.fitted_to(length),
+            body: UploadBody::Streamed { length },
+            offset: from.bytes,
             beginning: UploadStarts::First,
         }
     }
@@ -49,7 +82,7 @@ impl Upload {
         let size = size_of_refusal(refusal)?;
         let is_worth_it = body.len() > size.bytes() && can_number(size, body.len());
         is_worth_it.then_some(Upload {
-            body,
+            body: UploadBody::Whole(body),
             offset: 0,
             size,
             beginning: UploadStarts::Second,
@@ -104,8 +137,8 @@ impl Upload {
         }
     }
 
-    /// Makes the block in flight.
-    pub(super) fn block_of(&self, request: Message) -> Message {
+    /// Makes the block in flight, of a body in memory or of what the caller supplies.
+    pub(super) fn block_of(&self, request: Message, supplied: &[u8]) -> Message {
         let is_first = self.offset == 0;
         let end = self.end();
         let more = if end < self.body.len() {
@@ -113,8 +146,15 @@ impl Upload {
         } else {
             More::No
         };
+        let payload = match &self.body {
+            UploadBody::Whole(body) => body.get(self.offset..end).unwrap_or_default(),
+            UploadBody::Streamed { .. } => supplied,
+        };
+        if is_first && more == More::No {
+            // A body of one block is not transferred block-wise.
+            return request.with_payload(payload);
+        }
         let number = self.size.number_at(self.offset).unwrap_or_default();
-        let payload = self.body.get(self.offset..end).unwrap_or_default();
         let block = request
             .with_block1(Block::new(number, more, self.size))
             .with_payload(payload);
@@ -124,9 +164,34 @@ impl Upload {
         }
     }
 
+    /// How far the peer has a body that the caller supplies.
+    pub(super) fn position(&self) -> Option<UploadPosition> {
+        match self.body {
+            UploadBody::Whole(_) => None,
+            UploadBody::Streamed { .. } => Some(UploadPosition {
+                bytes: self.offset,
+                size: self.size,
+            }),
+        }
+    }
+
+    /// The part of the body that the caller supplies for the block in flight.
+    pub(super) fn wanted(&self) -> Option<Range<usize>> {
+        self.position().map(|at| at.bytes..self.end())
+    }
+
     fn end(&self) -> usize {
         let end = self.offset.saturating_add(self.size.bytes());
         end.min(self.body.len())
+    }
+}
+
+impl UploadBody {
+    fn len(&self) -> usize {
+        match self {
+            Self::Whole(body) => body.len(),
+            Self::Streamed { length } => *length,
+        }
     }
 }
 
