@@ -14,6 +14,7 @@ use engine::device::Device;
 use engine::device::record::{DeviceRecord, RestoredDevice};
 use engine::directory::bootstrap::ServiceUris;
 use engine::effect::{Effect, Effects, Outbound};
+use engine::firmware::delivery::DownloadUris;
 use engine::ids::TraceId;
 use engine::limits::Limits;
 use engine::moment::{Moment, Timestamp};
@@ -85,6 +86,7 @@ fn registered() -> Registered {
     let rules = Rules {
         bootstrap: NoSecBootstrap::default(),
         uris: ServiceUris::default(),
+        downloads: DownloadUris::default(),
         limits: Limits::default(),
         transmission: Transmission::STANDARD,
         names: EndpointTrust::AddressRequired,

@@ -58,7 +58,7 @@ mod tokens;
 mod words;
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -75,6 +75,7 @@ use actors::jobs::Jobs;
 use actors::smpp::Smpp;
 use actors::sms::network::SmsNetwork;
 use engine::delivery::address::policy::AddressPolicy;
+use engine::firmware::delivery::DownloadUris;
 use engine::ids::CustomerId;
 use engine::limits::SmsRules;
 use store::sealed::MasterKey;
@@ -120,8 +121,8 @@ pub struct ApiParts {
     pub campaigns: Campaigns,
     /// The bytes of firmware images.
     pub image_files: ImageFiles,
-    /// Where devices reach the API, unless the configuration says so.
-    pub http: SocketAddr,
+    /// Where devices download images.
+    pub downloads: DownloadUris,
     /// The time, and the randomness for ids.
     pub clock: Clock,
     /// Encrypts the secrets of devices and destinations.
@@ -256,7 +257,7 @@ impl ApiState {
                 files: parts.image_files,
                 bytes_max: config.image_bytes_max,
                 quota_bytes: config.images_bytes_max,
-                public_http: public_http(config, parts.http),
+                downloads: parts.downloads,
                 receiving: tokio::sync::Semaphore::new(firmware::RECEIVED_AT_ONCE),
                 changing: tokio::sync::Mutex::default(),
             },
@@ -312,17 +313,6 @@ impl ApiState {
         self.0.readiness.enter(ServicePhase::Draining);
         self.0.streams.end_all();
     }
-}
-
-/// Where devices reach the API: as the configuration says, or at its own address, unless that is
-/// every address of the machine.
-fn public_http(config: &Config, http: SocketAddr) -> Option<String> {
-    let scheme = match config.tls() {
-        Some(_) => "https",
-        None => "http",
-    };
-    let own = (!http.ip().is_unspecified()).then(|| format!("{scheme}://{http}"));
-    config.public_http.clone().or(own)
 }
 
 /// The routes that an address serves.

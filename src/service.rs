@@ -34,6 +34,7 @@ use actors::web::{self, Drain, Listening, Web};
 use engine::associations::AssociationSecrets;
 use engine::associations::server_key::ServerKey;
 use engine::directory::bootstrap::ServiceUris;
+use engine::firmware::delivery::DownloadUris;
 use engine::rules::{EndpointTrust, NoSecBootstrap, Rules, TransmissionRules};
 use store::sealed::{KeyError, MasterKey};
 use store::{Commit, OpenError, Options, Pressure, SledStore, Store, Unavailable};
@@ -189,11 +190,16 @@ impl Service {
         let logging =
             Logging::new(clock.clone(), commits, reads, retention_periods(config)).start();
         let chosen = store.all_customer_settings().await?;
+        let downloads = listeners.downloads(config);
+        let rules = Arc::new(Rules {
+            downloads: downloads.clone(),
+            ..rules(config, listeners.heard_at()?)
+        });
         let parts = ArbiterParts {
             clock: clock.clone(),
             commits: store.clone(),
             store: store.clone(),
-            policies: PolicyCache::of(&Arc::new(rules(config, listeners.heard_at()?)), &chosen),
+            policies: PolicyCache::of(&rules, &chosen),
             epoch,
             limits: config.arbiter_limits(),
             association_limits: config.association_limits(),
@@ -204,6 +210,7 @@ impl Service {
                 epoch,
             )),
             master_key: Arc::clone(&master_key),
+            images: image_files.clone(),
         };
         let arbiters = Arbiters::start(parts, listeners.sockets, &logging);
         let destinations = chosen.into_iter().flat_map(|it| it.destinations);
@@ -254,7 +261,7 @@ impl Service {
             jobs: jobs.clone(),
             campaigns: campaigns.clone(),
             image_files,
-            http: listeners.http.address,
+            downloads,
             clock,
             master_key,
             operator,
@@ -474,6 +481,30 @@ impl Listeners {
             udp: udp.address,
             sockets: all.map(open).collect(),
         })
+    }
+
+    /// Where devices download images: as the configuration says, or at the service's own addresses,
+    /// unless they are every address of the machine.
+    fn downloads(&self, config: &Config) -> DownloadUris {
+        let http = match config.tls() {
+            Some(_) => "https",
+            None => "http",
+        };
+        let own = |scheme: &str, at: SocketAddr| {
+            (!at.ip().is_unspecified()).then(|| format!("{scheme}://{at}").into())
+        };
+        let set = config.public_http.as_deref().map(Box::from);
+        DownloadUris {
+            http: set.or_else(|| own(http, self.http.address)),
+            coap: config
+                .public_coap
+                .clone()
+                .or_else(|| own("coap", self.coap)),
+            coaps: config
+                .public_coaps
+                .clone()
+                .or_else(|| own("coaps", self.coaps)),
+        }
     }
 
     /// Every address at which the service listens.

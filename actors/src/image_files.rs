@@ -1,6 +1,8 @@
 //! Where are the bytes of firmware images? Each is a file of its directory, named by its id; one
 //! that is still being received has another name.
 
+mod pieces;
+
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -10,15 +12,23 @@ use std::sync::Arc;
 
 use engine::firmware::ImageDigest;
 use engine::ids::ImageId;
+use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
+
+use pieces::{PIECE_BYTES, PieceCache};
 
 /// How the name of a file ends that is still being received.
 const UNFINISHED: &str = ".part";
+
+/// Pieces that are read at a time; when a campaign begins, many devices want the same one.
+const READ_AT_ONCE: usize = 4;
 
 /// The directory of the images.
 #[derive(Clone)]
 pub struct ImageFiles {
     directory: Arc<Path>,
+    pieces: Arc<PieceCache>,
+    reading: Arc<Semaphore>,
 }
 
 /// A file that is being received; it is removed unless it is kept.
@@ -41,9 +51,16 @@ impl ImageFiles {
                 fs::remove_file(entry.path())?;
             }
         }
-        Ok(Self {
-            directory: directory.into(),
-        })
+        Ok(Self::at(directory))
+    }
+
+    /// The images in a directory, which is left as it is.
+    pub fn at(directory: impl AsRef<Path>) -> Self {
+        Self {
+            directory: directory.as_ref().into(),
+            pieces: Arc::default(),
+            reading: Arc::new(Semaphore::new(READ_AT_ONCE)),
+        }
     }
 
     /// Begins to receive an image.
@@ -74,18 +91,34 @@ impl ImageFiles {
         .await
     }
 
-    /// Reads a piece of an image; a shorter one at its end.
+    /// A part of an image, if it is in memory; a shorter one at the end of a piece.
+    pub fn find(&self, id: ImageId, from: u64, bytes: usize) -> Option<Vec<u8>> {
+        let piece = self.pieces.find((id, from / PIECE_BYTES))?;
+        Some(part_of(&piece, from, bytes))
+    }
+
+    /// Reads a part of an image; a shorter one at the end of a piece.
     pub async fn read(&self, id: ImageId, from: u64, bytes: usize) -> io::Result<Vec<u8>> {
-        let path = self.path_of(id);
-        blocking(move || {
+        if let Some(part) = self.find(id, from, bytes) {
+            return Ok(part);
+        }
+        let _turn = self.reading.acquire().await.map_err(io::Error::other)?;
+        // Somebody else may have read it meanwhile.
+        if let Some(part) = self.find(id, from, bytes) {
+            return Ok(part);
+        }
+        let (path, number) = (self.path_of(id), from / PIECE_BYTES);
+        let piece: Arc<[u8]> = blocking(move || {
             let mut file = File::open(path)?;
-            file.seek(SeekFrom::Start(from))?;
-            let mut piece = Vec::with_capacity(bytes);
-            let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-            file.take(bytes).read_to_end(&mut piece)?;
-            Ok(piece)
+            file.seek(SeekFrom::Start(number * PIECE_BYTES))?;
+            let mut piece = Vec::new();
+            file.take(PIECE_BYTES).read_to_end(&mut piece)?;
+            Ok(piece.into())
         })
-        .await
+        .await?;
+        let part = part_of(&piece, from, bytes);
+        self.pieces.keep((id, number), piece);
+        Ok(part)
     }
 
     fn path_of(&self, id: ImageId) -> PathBuf {
@@ -137,6 +170,12 @@ impl Drop for ImageUpload {
         // After `keep` there is none. One that cannot be removed now is removed at the next start.
         let _ = fs::remove_file(&self.unfinished).is_ok();
     }
+}
+
+fn part_of(piece: &[u8], from: u64, bytes: usize) -> Vec<u8> {
+    let first = usize::try_from(from % PIECE_BYTES).unwrap_or(usize::MAX);
+    let last = first.saturating_add(bytes).min(piece.len());
+    piece.get(first..last).unwrap_or_default().to_vec()
 }
 
 async fn blocking<T: Send + 'static>(

@@ -8,6 +8,7 @@ use actix::Actor as _;
 use actix_rt::time;
 use actors::arbiters::Arbiters;
 use actors::clock::Clock;
+use actors::image_files::ImageFiles;
 use actors::logging::{Logging, RetentionPeriods};
 use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
@@ -56,6 +57,7 @@ pub(crate) async fn run(devices: u32) {
         },
         kept_sessions: None,
         master_key: Arc::new(MasterKey::from_bytes(&[3; 32])),
+        images: ImageFiles::at(""),
     };
     let open = || socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
     let (coap, coaps, udp) = (open(), open(), open());

@@ -23,6 +23,7 @@ use engine::customer::{AccessToken, ApiClient, ClientOwner, Customer, Scopes, Se
 use engine::device::Device;
 use engine::device::record::{DeviceRecord, RestoredDevice};
 use engine::effect::Effects;
+use engine::firmware::delivery::DownloadUris;
 use engine::ids::{ClientId, TraceId};
 use engine::policy::CustomerPolicy;
 use signalbox::api::networks::Networks;
@@ -165,7 +166,6 @@ pub(crate) fn serve(
         store: shelf.store.clone(),
         devices: line.devices.clone(),
     };
-    let images = std::env::temp_dir().join(format!("signalbox-images-{}", std::process::id()));
     let parts = ApiParts {
         commits,
         store: shelf.store.clone(),
@@ -173,8 +173,8 @@ pub(crate) fn serve(
         deliveries: Deliveries::start(delivering, Vec::new(), &line.logging),
         jobs: Jobs::start(job_parts, Vec::new(), Vec::new()),
         campaigns: Campaigns::start(campaign_parts, Vec::new()),
-        image_files: ImageFiles::open(&images, &[]).expect("a directory for images"),
-        http: config.http,
+        image_files: ImageFiles::at(""),
+        downloads: DownloadUris::default(),
         clock: shelf.clock.clone(),
         master_key,
         operator,

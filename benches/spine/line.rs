@@ -7,6 +7,7 @@ use actix::{Actor as _, Addr};
 use actix_rt::Arbiter;
 use actors::arbiters::Arbiters;
 use actors::devices::Devices;
+use actors::image_files::ImageFiles;
 use actors::logging::{Logging, RetentionPeriods};
 use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
@@ -67,6 +68,7 @@ impl ApiLessService {
             },
             kept_sessions: None,
             master_key: Arc::new(MasterKey::from_bytes(&[3; 32])),
+            images: ImageFiles::at(""),
         };
         let open = || socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
         let (plain, coaps, udp) = (open(), open(), open());

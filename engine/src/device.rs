@@ -65,6 +65,7 @@ use crate::change::{Change, Counter, CounterDelta, Expect, UniqueName};
 use crate::datagram::{Datagram, RefusedHandshake, UdpDatagram};
 use crate::directory::sms::waking::WakingAction;
 use crate::effect::{Effect, Effects, SendOutcome};
+use crate::firmware::ImageUnreadable;
 use crate::firmware::campaign::NewUpdate;
 use crate::ids::{ActionId, CampaignId, DeviceKey, TraceId};
 use crate::moment::{Moment, Timestamp};
@@ -237,6 +238,20 @@ impl Device {
     ) {
         self.step(m, out, |step| {
             step.take_bootstrap(prepared);
+            step.begin_next();
+        });
+    }
+
+    /// Takes a part of an image, in answer to
+    /// [`Outbound::ReadImage`](crate::effect::Outbound::ReadImage).
+    pub fn handle_image(
+        &mut self,
+        m: &mut Moment,
+        read: Result<Vec<u8>, ImageUnreadable>,
+        out: &mut Effects,
+    ) {
+        self.step(m, out, |step| {
+            step.take_image(read);
             step.begin_next();
         });
     }

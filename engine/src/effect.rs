@@ -8,6 +8,7 @@ use crate::admin_log::entry::Entry;
 use crate::bootstrap::BootstrapOrder;
 use crate::change::{Batch, Change, Counter, CounterDelta, Expect, Owner};
 use crate::directory::firmware::moved;
+use crate::firmware::ImageRange;
 use crate::firmware::campaign::CampaignDevice;
 use crate::firmware::update::UpdateState;
 use crate::idempotency::IdempotencyRecord;
@@ -67,6 +68,8 @@ pub enum Outbound {
     },
     /// Prepare the bootstrap of the device, and give it to the device.
     PrepareBootstrap(Box<BootstrapOrder>),
+    /// Read a part of an image, and give it to the device.
+    ReadImage(ImageRange),
 }
 
 /// The outcome of sending a bare datagram.

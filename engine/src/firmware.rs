@@ -2,6 +2,8 @@
 //! so.
 
 pub mod campaign;
+pub mod delivery;
+pub mod image_key;
 pub mod runner;
 pub mod update;
 
@@ -30,6 +32,21 @@ pub struct FirmwareImage {
     /// The SHA-256 of its bytes.
     pub sha256: [u8; 32],
 }
+
+/// A part of a stored image, at most one block of a transfer.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ImageRange {
+    /// The image.
+    pub image: ImageId,
+    /// The first byte.
+    pub from: u64,
+    /// The number of bytes.
+    pub bytes: usize,
+}
+
+/// A part of an image could not be read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ImageUnreadable;
 
 /// Reads the URI that devices are given of an image on another server. Devices need not support
 /// every scheme (LwM2M Core 1.1 appendix E.6, resource 8).

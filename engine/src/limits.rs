@@ -76,6 +76,16 @@ pub const UPDATE_READ_MS: i64 = 2_000;
 /// hours, and each read costs the device energy.
 pub const UPDATE_READ_MS_MAX: i64 = 300_000;
 
+/// How often a device may lose the blocks of an image that it acknowledged, because it rebooted or
+/// was sent something else meanwhile; beyond that its update has failed. Enough for a device with a
+/// poor connection, few enough that a device without block-wise transfer fails within a minute.
+pub const PUSHES_LOST_MAX: u8 = 5;
+
+/// The bytes of images that are kept in memory, of all images and for all devices, so that devices
+/// that are sent the same image do not each read the file. Beyond it, what was not used for longest
+/// is dropped.
+pub const IMAGE_CACHE_BYTES_MAX: usize = 16 * 1_024 * 1_024;
+
 /// The characters of a URI that devices are given: resource `/5/0/1` has at most 255 (LwM2M Core
 /// 1.1 appendix E.6).
 pub const FIRMWARE_URI_CHARACTERS_MAX: usize = 255;

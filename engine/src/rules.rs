@@ -7,6 +7,7 @@ use protocol::coap::transfer::TransferRules;
 
 use crate::delivery::address::policy::AddressPolicy;
 use crate::directory::bootstrap::ServiceUris;
+use crate::firmware::delivery::DownloadUris;
 use crate::limits::{Limits, TRANSFER_IDLE_MS};
 
 /// The rules for all devices.
@@ -22,6 +23,8 @@ pub struct Rules {
     pub bootstrap: NoSecBootstrap,
     /// The URIs that devices are given for this service, where they are set.
     pub uris: ServiceUris,
+    /// Where devices reach the service to download firmware images.
+    pub downloads: DownloadUris,
     /// The addresses that the service itself listens at; nothing is sent there.
     pub own: Box<[SocketAddr]>,
     /// Which addresses a device that was not heard from there may have when it is sent a request.
@@ -47,6 +50,7 @@ impl Rules {
             names,
             bootstrap: NoSecBootstrap::default(),
             uris: ServiceUris::default(),
+            downloads: DownloadUris::default(),
             own: Box::default(),
             addresses: AddressPolicy::PublicOnly,
         }

@@ -43,7 +43,8 @@ use self::operation_log::{PerformedLog, PerformedOperation, PerformedRequest};
 use self::payload_formats::PayloadFormats;
 use self::plain::PlainPaths;
 use self::resource::{
-    AnswerMode, Consequence, FIRMWARE_RESULT, FIRMWARE_STATE, FIRMWARE_URI, LIFETIME,
+    AnswerMode, Consequence, FIRMWARE_PACKAGE, FIRMWARE_RESULT, FIRMWARE_STATE, FIRMWARE_URI,
+    LIFETIME,
 };
 use self::resources::Resources;
 use self::session::{Radio, RegistrationPhase, RequestPurpose, Session};
@@ -380,6 +381,11 @@ impl SimulatedDevice {
             Some((_, Consequence::Download { result })) => {
                 let uri = self.resources.value(FIRMWARE_URI);
                 let is_given = uri != Some(&Value::String(String::new()));
+                self.firmware_is(i64::from(is_given && result == 0) * 2, result.into());
+            }
+            Some((_, Consequence::Receive { result })) => {
+                let package = self.resources.value(FIRMWARE_PACKAGE);
+                let is_given = package != Some(&Value::Opaque(vec![0]));
                 self.firmware_is(i64::from(is_given && result == 0) * 2, result.into());
             }
             Some((_, Consequence::Install { result })) => {

@@ -11,6 +11,7 @@ use actors::image_files::{ImageFiles, ImageUpload};
 use engine::directory::firmware::{creation_of, removal_of};
 use engine::firmware::FirmwareImage;
 use engine::firmware::campaign::ImageSource;
+use engine::firmware::delivery::DownloadUris;
 use engine::ids::{CustomerId, ImageId};
 use engine::limits::CAMPAIGNS_MAX;
 use engine::query::PageRequest;
@@ -38,8 +39,8 @@ pub(super) struct ImageStore {
     pub(super) bytes_max: u64,
     /// The bytes of all images of a customer.
     pub(super) quota_bytes: u64,
-    /// Where devices reach the API; none if that is not known.
-    pub(super) public_http: Option<String>,
+    /// Where devices download images.
+    pub(super) downloads: DownloadUris,
     /// Room for images that are being received.
     pub(super) receiving: tokio::sync::Semaphore,
     /// Held while an image is stored, and while a campaign is made: an image that a campaign names
@@ -171,7 +172,7 @@ pub(super) async fn delete(
     let campaigns = api.store.campaigns_of(caller.customer, all).await?;
     let uses = |source: &ImageSource| match source {
         ImageSource::Stored { image, .. } => *image == id,
-        ImageSource::Elsewhere => false,
+        ImageSource::Elsewhere(_) => false,
     };
     let mut campaigns = campaigns.items.iter();
     if campaigns.any(|it| !it.state.is_final() && uses(&it.source)) {

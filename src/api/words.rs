@@ -183,7 +183,7 @@ words!(CampaignState {
     Done = "DONE",
     Cancelled = "CANCELLED",
 });
-words!(DeliveryMethod { Auto = "AUTO", Pull = "PULL" });
+words!(DeliveryMethod { Auto = "AUTO", Pull = "PULL", Push = "PUSH" });
 words!(UpdateState {
     Pending = "PENDING",
     Transferring = "TRANSFERRING",

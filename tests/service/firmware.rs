@@ -1,7 +1,7 @@
 //! Do devices update their firmware in campaigns, whatever happens meanwhile?
 
 use harness::device::configuration::Configuration;
-use harness::device::resource::{FIRMWARE_URI, firmware};
+use harness::device::resource::{FIRMWARE_PACKAGE, FIRMWARE_URI, firmware, firmware_by_push};
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value as Lwm2mValue;
 use serde_json::{Value, json};
@@ -130,11 +130,8 @@ fn a_device_downloads_the_image_from_the_uri_that_it_is_given() {
     // After its failure it waits for another try, and the campaign is open.
     let body = with(campaign(&image, &["meter-1"]), "retries", 10);
     let created = caller.post(CAMPAIGNS, &body).expect(201);
-    let uri = text(&created["url"]);
-    until("the device to be given the URI", || {
-        let given = device.with(|it| it.value(FIRMWARE_URI).cloned());
-        (given == Some(Lwm2mValue::String(uri.clone()))).then_some(())
-    });
+    let uri = given_uri(&device);
+    assert!(uri.starts_with(&format!("http://{}/firmware/", service.http)));
     let path = uri.split_once("//").unwrap().1;
     let path = path[path.find('/').unwrap()..].to_owned();
     let get = |header: (&str, &str)| {
@@ -254,7 +251,7 @@ fn every_fault_of_a_campaign_is_named() {
     let (_service, caller) = start(&[]);
     let body = json!({
         "imageId": "01890000-0000-7000-8000-000000000000", "url": "http://192.0.2.1/image",
-        "deviceIds": [], "method": "PUSH", "concurrency": 0, "retries": 99,
+        "deviceIds": [], "method": "SEND", "concurrency": 0, "retries": 99,
         "canaryPercent": 101, "notAfter": "2020-01-01T00:00:00.000", "colour": "red",
     });
     let refused = caller.post(CAMPAIGNS, &body).expect(400);
@@ -278,6 +275,56 @@ fn every_fault_of_a_campaign_is_named() {
         "url": "ftp://192.0.2.1/image", "deviceIds": ["meter-1"], "concurrency": 1,
     });
     check(&caller.post(CAMPAIGNS, &elsewhere), 400, &["INVALID_VALUE"]);
+    let pushed = json!({
+        "url": "http://192.0.2.1/image", "deviceIds": ["meter-1"], "concurrency": 1,
+        "method": "PUSH",
+    });
+    let refused = caller.post(CAMPAIGNS, &pushed).expect(400);
+    assert_eq!(error_fields(&refused), ["method"]);
+}
+
+#[test]
+fn an_image_is_pushed_to_a_device_that_downloads_none() {
+    let (service, caller) = start(&[]);
+    caller.create_device("meter-1", DEVICE_IP);
+    let device = Device::registered(&service, pushed_to("meter-1", (0, 1)));
+    // Longer than the pieces in which it is read.
+    let image: String = (0..10_000).map(|number| format!("{number:08}, ")).collect();
+    let id = text(&store(&caller, "", &image).expect(201)["id"]);
+    let created = caller.post(CAMPAIGNS, &campaign(&id, &["meter-1"]));
+    let created = created.expect(201);
+    assert_eq!(created.get("url"), None);
+    let done = ended(&caller, &created);
+    assert_eq!(
+        done["counts"]["SUCCEEDED"],
+        1,
+        "{}",
+        rows(&caller, &created)[0]
+    );
+    let taken = device.with(|it| it.value(FIRMWARE_PACKAGE).cloned());
+    let is_whole = taken == Some(Lwm2mValue::Opaque(image.clone().into_bytes()));
+    assert!(is_whole, "the device has another image");
+    assert_eq!(rows(&caller, &created)[0]["bytes"], image.len());
+    assert_eq!(device.with(|it| it.executed(INSTALL)), 1);
+}
+
+#[test]
+fn a_push_goes_on_after_the_service_was_killed() {
+    let mut setup = TestService::with(&[], pushed_to("meter-1", (0, 1)));
+    let image = "0123456789abcdef".repeat(64 * 1_024);
+    let id = text(&store(&setup.caller, "", &image).expect(201)["id"]);
+    let body = with(campaign(&id, &["meter-1"]), "method", "PUSH");
+    let created = setup.caller.post(CAMPAIGNS, &body).expect(201);
+    until("the device to be sent the image", || {
+        let counts = &show(&setup.caller, &created)["counts"];
+        (counts["PENDING"] == 0).then_some(())
+    });
+    setup.crash();
+    let done = ended(&setup.caller, &created);
+    assert_eq!(done["counts"]["SUCCEEDED"], 1);
+    let taken = setup.device.with(|it| it.value(FIRMWARE_PACKAGE).cloned());
+    assert!(taken == Some(Lwm2mValue::Opaque(image.into_bytes())));
+    assert_eq!(setup.device.with(|it| it.executed(INSTALL)), 1, "once");
 }
 
 #[test]
@@ -343,6 +390,24 @@ fn configuration(id: &str, (download, install): (u8, u8)) -> Configuration {
     let mut configuration = Configuration::new(id);
     configuration.resources.extend(firmware(download, install));
     configuration
+}
+
+/// The same of a device that takes images by push only.
+fn pushed_to(id: &str, (receive, install): (u8, u8)) -> Configuration {
+    let mut configuration = Configuration::new(id);
+    let resources = firmware_by_push(receive, install);
+    configuration.resources.extend(resources);
+    configuration
+}
+
+/// The URI that a device was given.
+fn given_uri(device: &Device) -> String {
+    until("the device to be given the URI", || {
+        match device.with(|it| it.value(FIRMWARE_URI).cloned()) {
+            Some(Lwm2mValue::String(uri)) if !uri.is_empty() => Some(uri),
+            _ => None,
+        }
+    })
 }
 
 fn show(caller: &Caller, campaign: &Value) -> Value {

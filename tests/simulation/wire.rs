@@ -223,7 +223,7 @@ pub(crate) fn requests_sent(
                 }
             }
             Outbound::SendUdp { action, .. } => thrown = saved.take().filter(|it| it == action),
-            Outbound::Rebind { .. } | Outbound::PrepareBootstrap(_) => {}
+            Outbound::Rebind { .. } | Outbound::PrepareBootstrap(_) | Outbound::ReadImage(_) => {}
         }
     }
     (sent, thrown)
@@ -241,7 +241,10 @@ fn begun(change: &Change) -> Option<ActionId> {
 pub(crate) fn is_accepted(outbound: &[Outbound]) -> bool {
     let is_success = |item: &Outbound| match item {
         Outbound::Send { datagram, .. } => Head::of(datagram).is_some_and(|head| head.is_success()),
-        Outbound::Rebind { .. } | Outbound::SendUdp { .. } | Outbound::PrepareBootstrap(_) => false,
+        Outbound::Rebind { .. }
+        | Outbound::SendUdp { .. }
+        | Outbound::PrepareBootstrap(_)
+        | Outbound::ReadImage(_) => false,
     };
     outbound.iter().any(is_success)
 }

@@ -16,6 +16,7 @@ use actors::clock::Clock;
 use actors::delivery::{BrokerConnections, Deliveries, DeliveryParts, command_queue};
 use actors::devices::Devices;
 use actors::http::{HttpClient, HttpOptions};
+use actors::image_files::ImageFiles;
 use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
 use actors::logging::{Logging, RetentionPeriods};
@@ -288,6 +289,7 @@ fn run(
             },
             kept_sessions: None,
             master_key: Arc::new(MasterKey::from_bytes(&[3; 32])),
+            images: ImageFiles::at(""),
         };
         let arbiters = Arbiters::start(parts, sockets, &logging);
         let job_parts = JobParts {

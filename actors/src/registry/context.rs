@@ -24,6 +24,7 @@ use store::{Commit, DeviceReads};
 use tracing::Span;
 
 use crate::clock::{self, Clock};
+use crate::image_files::ImageFiles;
 use crate::kept_sessions::KeptSessions;
 use crate::meters::ArbiterMeters;
 use crate::policy::{PolicyCache, PolicyHandles};
@@ -51,6 +52,8 @@ pub(crate) struct ArbiterContext {
     pub(crate) peer_arbiters: RefCell<PeerArbiters>,
     /// Opens the keys of devices.
     pub(crate) master_key: Arc<MasterKey>,
+    /// The images that devices are sent.
+    pub(crate) images: ImageFiles,
     /// Notified of deadlines sooner than those known.
     pub(crate) alarm_waker: AlarmWaker,
     /// The effects of a device's step; kept for their memory.
@@ -99,6 +102,7 @@ impl ArbiterContext {
             kept_sessions: parts.kept_sessions,
             peer_arbiters: RefCell::default(),
             master_key: parts.master_key,
+            images: parts.images,
             arbiter: RefCell::new(Machine::new(here, shard_map, parts.limits, known_devices)),
             alarm_waker: AlarmWaker::default(),
             effects_buffer: RefCell::default(),
@@ -278,4 +282,6 @@ pub struct ArbiterParts {
     pub kept_sessions: Option<KeptSessions>,
     /// Opens the keys of devices.
     pub master_key: Arc<MasterKey>,
+    /// The images that devices are sent.
+    pub images: ImageFiles,
 }

@@ -16,6 +16,7 @@ use engine::bootstrap::BootstrapOrder;
 use engine::change::Batch;
 use engine::device::Device;
 use engine::effect::SendOutcome;
+use engine::firmware::{ImageRange, ImageUnreadable};
 use engine::ids::{ActionId, DeviceKey};
 use engine::supervision::{ActorFailure, Generation};
 use store::{CommitError, Unavailable};
@@ -41,6 +42,14 @@ pub(crate) struct DeviceActor {
 }
 
 type Out = Vec<CellEffect<ReplyTo>>;
+
+/// What is the next input of a cell, because performing an effect gave it at once.
+enum NextInput {
+    /// The outcome of sending the bare datagram of a request.
+    Sent(ActionId, SendOutcome),
+    /// A part of the image that the device is sent.
+    Image(Vec<u8>),
+}
 
 impl DeviceActor {
     pub(crate) fn new(
@@ -95,31 +104,36 @@ impl DeviceActor {
     }
 
     /// Performs what the cell decided. The outcome of a bare datagram is its next input: a socket
-    /// without a record layer knows it at once.
+    /// without a record layer knows it at once. So is a part of an image that is in memory.
     fn settle(&mut self, mut out: Out, span: &Span, ctx: &mut Context<Self>) {
         let mut objects = self.context.object_lists.borrow_mut();
         self.cell.device_mut().share_objects(&mut objects);
         drop(objects);
-        let departed = span.in_scope(|| self.perform_all(&mut out, span, ctx));
+        let next = span.in_scope(|| self.perform_all(&mut out, span, ctx));
         self.context.effects_buffer.replace(out);
-        match departed {
-            Some(departed) => self.decide(span, ctx, |cell, context, out| {
-                cell.handle_send_outcome(context, departed, out);
+        match next {
+            Some(NextInput::Sent(action, outcome)) => {
+                self.decide(span, ctx, |cell, context, out| {
+                    cell.handle_send_outcome(context, (action, outcome), out);
+                })
+            }
+            Some(NextInput::Image(block)) => self.decide(span, ctx, |cell, context, out| {
+                cell.handle_image(context, Ok(block), out);
             }),
             None if self.cell.is_waiting() => {}
             None => self.recount(),
         }
     }
 
-    /// Performs everything in order; returns the outcome of a bare datagram, of which a step sends
-    /// at most one: that is an attempt.
+    /// Performs everything in order; returns the next input, if it is there already. A step leads
+    /// to one at most: what it is about is the attempt in flight.
     fn perform_all(
         &mut self,
         out: &mut Out,
         span: &Span,
         ctx: &mut Context<Self>,
-    ) -> Option<(ActionId, SendOutcome)> {
-        let mut departed = None;
+    ) -> Option<NextInput> {
+        let mut next = None;
         for effect in out.drain(..) {
             match effect {
                 CellEffect::CountUplink(kind, datagrams) => {
@@ -141,6 +155,13 @@ impl DeviceActor {
                     self.commit(batch, span, ctx);
                 }
                 CellEffect::ReadProfile => self.read_profile(span.clone(), ctx),
+                CellEffect::ReadImage(range) => {
+                    let ImageRange { image, from, bytes } = range;
+                    match self.context.images.find(image, from, bytes) {
+                        Some(block) => next = Some(NextInput::Image(block)),
+                        None => self.read_image(range, ctx),
+                    }
+                }
                 CellEffect::PrepareBootstrap(order) => self.prepare_bootstrap(*order, ctx),
                 CellEffect::Rebind(from, to) => {
                     let (key, binding) = (self.key(), self.cell.binding_mut());
@@ -152,7 +173,7 @@ impl DeviceActor {
                 CellEffect::Send(to, datagram) => self.context.send_to(self.key(), to, datagram),
                 CellEffect::SendUdp(to, bytes, action) => {
                     let socket = self.context.sockets.of(to.transport);
-                    departed = Some((action, socket.send_now(to, &bytes)));
+                    next = Some(NextInput::Sent(action, socket.send_now(to, &bytes)));
                 }
                 CellEffect::NoteUnfinished(bytes) => {
                     self.context.note_unfinished(self.key(), bytes);
@@ -168,7 +189,7 @@ impl DeviceActor {
                 CellEffect::End(ending) => self.end(ending, ctx),
             }
         }
-        departed
+        next
     }
 
     fn commit(&mut self, batch: Batch, span: Span, ctx: &mut Context<Self>) {
@@ -203,6 +224,21 @@ impl DeviceActor {
         ctx.wait(prepared.into_actor(self).map(|prepared, actor, ctx| {
             actor.decide(&Span::none(), ctx, |cell, context, out| {
                 cell.handle_bootstrap(context, prepared, out);
+            });
+        }));
+    }
+
+    fn read_image(&self, range: ImageRange, ctx: &mut Context<Self>) {
+        let files = self.context.images.clone();
+        let ImageRange { image, from, bytes } = range;
+        let read = async move { files.read(image, from, bytes).await };
+        ctx.wait(read.into_actor(self).map(move |read, actor, ctx| {
+            let read = read.map_err(|error| {
+                warn!(%image, %error, "an image could not be read");
+                ImageUnreadable
+            });
+            actor.decide(&Span::none(), ctx, |cell, context, out| {
+                cell.handle_image(context, read, out);
             });
         }));
     }

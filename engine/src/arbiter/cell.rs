@@ -25,6 +25,7 @@ use crate::datagram::Inbound;
 use crate::device::Device;
 use crate::dispatch::peer_table::PeerBinding;
 use crate::effect::{Effect, Effects, Outbound, SendOutcome};
+use crate::firmware::{ImageRange, ImageUnreadable};
 use crate::ids::{ActionId, TraceId};
 use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
@@ -48,6 +49,8 @@ pub enum CellEffect<R> {
     ReadProfile,
     /// Prepare the bootstrap of the device, then call `handle_bootstrap`.
     PrepareBootstrap(Box<BootstrapOrder>),
+    /// Read a part of an image, then call `handle_image`.
+    ReadImage(ImageRange),
     /// Route the device's datagrams to it: it was at the first peer and is at the second.
     Rebind(Option<Peer>, Option<Peer>),
     /// Send a datagram.
@@ -135,6 +138,8 @@ enum Awaiting<R> {
     Profile(R),
     /// What its device is written in its bootstrap.
     Bootstrap,
+    /// A part of the image that its device is sent.
+    Image,
 }
 
 impl<R> DeviceCell<R> {
@@ -268,6 +273,23 @@ impl<R> DeviceCell<R> {
         self.settle(context.epoch, effects, None, out);
     }
 
+    /// Takes a part of the image that its device is sent, at once or later.
+    pub fn handle_image(
+        &mut self,
+        context: &mut StepContext<'_>,
+        read: Result<Vec<u8>, ImageUnreadable>,
+        out: &mut Vec<CellEffect<R>>,
+    ) {
+        let Some(Awaiting::Image) = self.open.take().map(|open| *open) else {
+            return;
+        };
+        self.update_policy(context.policy);
+        let mut effects = Effects::new();
+        self.device
+            .handle_image(&mut context.moment, read, &mut effects);
+        self.settle(context.epoch, effects, None, out);
+    }
+
     /// Takes the outcome of sending the bare datagram of a request, at once or later; not while the
     /// cell is waiting.
     pub fn handle_send_outcome(
@@ -300,7 +322,7 @@ impl<R> DeviceCell<R> {
     pub fn outbound_pending(&self) -> &[Outbound] {
         match self.open.as_deref() {
             Some(Awaiting::Receipt { outbound, .. }) => outbound,
-            Some(Awaiting::Profile(_) | Awaiting::Bootstrap) | None => &[],
+            Some(Awaiting::Profile(_) | Awaiting::Bootstrap | Awaiting::Image) | None => &[],
         }
     }
 
@@ -308,7 +330,7 @@ impl<R> DeviceCell<R> {
     pub fn report_pending(&self) -> Option<&StepReport> {
         match self.open.as_deref() {
             Some(Awaiting::Receipt { report, .. }) => Some(report),
-            Some(Awaiting::Profile(_) | Awaiting::Bootstrap) | None => None,
+            Some(Awaiting::Profile(_) | Awaiting::Bootstrap | Awaiting::Image) | None => None,
         }
     }
 
@@ -433,6 +455,10 @@ impl<R> DeviceCell<R> {
                 Outbound::PrepareBootstrap(order) => {
                     self.open = Some(Box::new(Awaiting::Bootstrap));
                     CellEffect::PrepareBootstrap(order)
+                }
+                Outbound::ReadImage(range) => {
+                    self.open = Some(Box::new(Awaiting::Image));
+                    CellEffect::ReadImage(range)
                 }
             });
         }

@@ -2,13 +2,15 @@
 //! continues until it ends with an answer, a Reset or a timeout (RFC 7252 section 4.2, NSTART is 1;
 //! RFC 7959).
 
+use std::ops::Range;
+
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::exchange::GiveUp;
 use protocol::coap::message::Message;
 use protocol::coap::token::Token;
 use protocol::coap::transfer::{
-    FreshIds, Transfer, TransferFault, TransferReception, TransferTimeout,
+    FreshIds, Transfer, TransferFault, TransferReception, TransferTimeout, UploadPosition,
 };
 use protocol::lwm2m::payload::formats::WriteMethod;
 
@@ -155,7 +157,33 @@ impl Exchange {
         Ok(())
     }
 
+    /// Begins, or goes on, with a request whose body of this length is supplied block by block.
+    /// Nothing is sent before the first block is there.
+    pub(super) fn begin_upload(
+        &mut self,
+        cx: &mut Context<'_>,
+        outgoing: ExchangeRequest,
+        message: Message,
+        body: (usize, UploadPosition),
+    ) {
+        let (format, method) = (format_in(&message), message.code);
+        let (now_ms, jitter) = (cx.now().as_ms(), cx.m.next_u32());
+        let rules = cx.rules().transfers();
+        let transfer = Transfer::begin_streamed(now_ms, &rules, message, body, jitter);
+        self.hold_transfer(cx, outgoing, (transfer, format, method));
+    }
+
     fn begin_transfer(
+        &mut self,
+        cx: &mut Context<'_>,
+        outgoing: ExchangeRequest,
+        begun: (Transfer, Option<ContentFormat>, Code),
+    ) {
+        self.hold_transfer(cx, outgoing, begun);
+        self.send(cx);
+    }
+
+    fn hold_transfer(
         &mut self,
         cx: &mut Context<'_>,
         outgoing: ExchangeRequest,
@@ -169,7 +197,6 @@ impl Exchange {
             begun_at: cx.now(),
             patience: Patience::Full,
         }));
-        self.send(cx);
         let purpose = outgoing.target.purpose();
         cx.out.note(outgoing.trace, StepEventKind::Begun(purpose));
     }
@@ -221,14 +248,15 @@ impl Exchange {
         }
     }
 
-    /// Continues with the next block, or repeats the block in a new message.
-    pub(super) fn proceed(&mut self, cx: &mut Context<'_>, fresh: FreshIds) {
+    /// Continues with the next block, or repeats the block in a new message; a block of a body that
+    /// is not in memory is supplied.
+    pub(super) fn proceed(&mut self, cx: &mut Context<'_>, fresh: FreshIds, supplied: &[u8]) {
         let (now_ms, rules) = (cx.now().as_ms(), cx.rules().transfers());
         if let Some(attempt) = &mut self.attempt {
             attempt.patience = Patience::Full;
         }
         if let Some(transfer) = self.transfer_mut() {
-            transfer.proceed(now_ms, &rules, fresh);
+            transfer.proceed_with(now_ms, &rules, fresh, supplied);
         }
     }
 
@@ -403,6 +431,16 @@ impl Exchange {
     /// When the exchange in flight began.
     pub(super) fn begun_at(&self) -> Option<Timestamp> {
         self.attempt.as_ref().map(|it| it.begun_at)
+    }
+
+    /// The part of the body in flight that has to be supplied for the next message.
+    pub(super) fn wanted(&self) -> Option<Range<usize>> {
+        self.transfer()?.wanted()
+    }
+
+    /// How much of a body that is supplied the device acknowledged.
+    pub(super) fn position(&self) -> Option<UploadPosition> {
+        self.transfer()?.position()
     }
 
     /// The bytes of memory that the received blocks of the response occupy.

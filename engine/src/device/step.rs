@@ -327,7 +327,10 @@ impl<'s> Step<'s> {
                 to: None,
                 state: AttemptState::default(),
             };
-            self.exchange.begin(&mut self.cx, outgoing, message);
+            match self.upload_of(target) {
+                Some(body) => self.begin_upload(outgoing, message, body),
+                None => self.exchange.begin(&mut self.cx, outgoing, message),
+            }
         }
         // What the device cannot be requested now is dropped.
         if self.exchange.is_idle() {

@@ -4,7 +4,9 @@
 //! ```text
 //!           state 0: Write /5/0/1      state 2: Execute /5/0/2      accepted
 //!  Offers ------------------> Downloads ----------> Applies ------------> Installs
-//!   ^                            |                     |                     |
+//!   ^ |                        ^ |                     |                     |
+//!   | '--> Pushes -------------' |                     |                     |
+//!   |      Write /5/0/0          |                     |                     |
 //!   '------ retries left --------+---- result >= 2 ----+---------------------+--> FAILED
 //!                                                      '--- result 1 --------+--> SUCCEEDED
 //! ```
@@ -13,13 +15,20 @@
 //! intervals. A lost answer delays a read, and nothing else is lost. After a restart of either side
 //! the next read says how far the device is. The image is applied only in answer to a state that
 //! says that the device has it and was not told yet to install it.
+//!
+//! A Write of the image that breaks off goes on where it stood, if the device still has what it
+//! acknowledged. Otherwise the device answers 4.08, and the Write begins anew.
 
+use protocol::coap::block::BlockSize;
+use protocol::coap::code::Code;
+use protocol::coap::transfer::UploadPosition;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::Reading;
 use protocol::lwm2m::value::Value;
 
+use crate::firmware::delivery::{DeliverySupport, DownloadUris, ImageDelivery};
 use crate::firmware::update::{FirmwareUpdate, UpdateState, UpdateStep};
-use crate::limits::{UPDATE_READ_MS, UPDATE_READ_MS_MAX};
+use crate::limits::{PUSHES_LOST_MAX, UPDATE_READ_MS, UPDATE_READ_MS_MAX};
 use crate::moment::Timestamp;
 
 /// The object of firmware updates.
@@ -49,6 +58,15 @@ pub(super) struct OngoingUpdate {
     at: Option<Timestamp>,
     /// The wait before the next read.
     wait_ms: i64,
+    /// How the device gets the image, once that is known.
+    delivery: Option<ImageDelivery>,
+    /// How much of the image the device acknowledged; not stored, because it must not cost a write
+    /// for each block.
+    pushed: Option<UploadPosition>,
+    /// Whether the Write in flight began behind the beginning of the image.
+    is_continued: bool,
+    /// How often the device lost what it had acknowledged.
+    pushes_lost: u8,
 }
 
 /// What a device is requested for its update.
@@ -58,8 +76,12 @@ pub(super) enum UpdateRequest {
     Read,
     /// Write an empty URI, which ends an earlier download.
     Clear,
+    /// Write an empty image, which does the same on a device that does not download.
+    ClearPackage,
     /// Write the URI.
     Offer,
+    /// Write the image, block by block.
+    Push,
     /// Execute the update.
     Apply,
 }
@@ -86,10 +108,8 @@ pub(super) struct FirmwareReport {
     state: Option<i64>,
     /// `/5/0/5`: 0 none yet, 1 success, others are failures.
     result: i64,
-    /// `/5/0/9`: 0 pull, 1 push, 2 both.
-    delivery: Option<i64>,
-    /// `/5/0/8`: the protocols over which it downloads.
-    protocols: Vec<i64>,
+    /// `/5/0/8` and `/5/0/9`.
+    pub(super) support: DeliverySupport,
 }
 
 impl OngoingUpdate {
@@ -101,6 +121,10 @@ impl OngoingUpdate {
             next: UpdateRequest::Read,
             at: Some(Timestamp::default()),
             wait_ms: UPDATE_READ_MS,
+            delivery: None,
+            pushed: None,
+            is_continued: false,
+            pushes_lost: 0,
         }
     }
 
@@ -118,6 +142,35 @@ impl OngoingUpdate {
     /// The request in flight, if there is one.
     pub(super) fn request(&self) -> UpdateRequest {
         self.next
+    }
+
+    /// The URI that the device is given.
+    pub(super) fn uri(&self) -> &str {
+        match &self.delivery {
+            Some(ImageDelivery::Pull(uri)) => uri,
+            Some(ImageDelivery::Push) | None => "",
+        }
+    }
+
+    /// The image that the next request writes, its length and where the Write begins: at the
+    /// beginning in blocks of this size, or where an earlier one stood.
+    pub(super) fn upload(&mut self, size: BlockSize) -> Option<(usize, UploadPosition)> {
+        let bytes = match self.next {
+            UpdateRequest::Push => self.update.image_bytes()?,
+            UpdateRequest::Read
+            | UpdateRequest::Clear
+            | UpdateRequest::ClearPackage
+            | UpdateRequest::Offer
+            | UpdateRequest::Apply => return None,
+        };
+        let from = self.pushed.unwrap_or(UploadPosition { bytes: 0, size });
+        self.is_continued = from.bytes > 0;
+        Some((usize::try_from(bytes).ok()?, from))
+    }
+
+    /// The device acknowledged so much of the image.
+    pub(super) fn pushed(&mut self, position: UploadPosition) {
+        self.pushed = Some(position);
     }
 
     /// The device registered or updated its registration.
@@ -141,30 +194,43 @@ impl OngoingUpdate {
         self.read_later(now);
     }
 
-    /// Takes what the object of the device says.
-    pub(super) fn reported(&mut self, now: Timestamp, report: &FirmwareReport) -> UpdateProgress {
-        use UpdateStep::{Applies, Downloads, Installs, Offers};
+    /// Takes what the object of the device says. Images are downloaded from these URIs.
+    pub(super) fn reported(
+        &mut self,
+        now: Timestamp,
+        report: &FirmwareReport,
+        uris: &DownloadUris,
+    ) -> UpdateProgress {
+        use UpdateStep::{Applies, Downloads, Installs, Offers, Pushes};
         let Some(state) = report.state else {
             self.read_later(now);
             return UpdateProgress::Failed("the device does not say its state (/5/0/3)".into());
         };
         match (self.update.step, state, report.result) {
             (Offers, 3, _) => self.wait(now),
-            (Offers, ..) => match report.obstacle(&self.update.uri) {
-                Some(why) => UpdateProgress::Skipped(why),
-                None if state == 0 => self.request_now(UpdateRequest::Offer),
-                None => self.request_now(UpdateRequest::Clear),
+            (Offers, ..) => match report.support.delivery_of(&self.update, uris) {
+                Err(why) => UpdateProgress::Skipped(why),
+                Ok(delivery) => {
+                    self.delivery = Some(delivery);
+                    match (state, report.support.methods) {
+                        (0, _) => self.deliver(),
+                        (_, Some(1)) => self.request_now(UpdateRequest::ClearPackage),
+                        (..) => self.request_now(UpdateRequest::Clear),
+                    }
+                }
             },
+            // A result may be one of an earlier update.
+            (Pushes, 0 | 1, _) => self.request_now(UpdateRequest::Push),
             (Applies | Installs, 0..=2, 1) => UpdateProgress::Succeeded,
             (Downloads | Applies | Installs, 0..=2, 2..) if report.result != DEFERRED => {
                 UpdateProgress::Failed(failure(report.result))
             }
-            (Downloads, 2, _) => {
+            (Pushes | Downloads, 2, _) => {
                 self.update.step = Applies;
                 self.request_now(UpdateRequest::Apply);
                 UpdateProgress::Moved
             }
-            (Downloads | Applies, 3, _) => {
+            (Pushes | Downloads | Applies, 3, _) => {
                 self.update.step = Installs;
                 self.read_later(now);
                 UpdateProgress::Moved
@@ -173,29 +239,57 @@ impl OngoingUpdate {
             (Applies, 0 | 1, 0) => {
                 UpdateProgress::Failed("the device does not have the image any more".into())
             }
-            (Downloads | Applies | Installs, ..) => self.wait(now),
+            (Pushes | Downloads | Applies | Installs, ..) => self.wait(now),
+        }
+    }
+
+    /// Gives the device the image, or the URI.
+    fn deliver(&mut self) -> UpdateProgress {
+        match &self.delivery {
+            Some(ImageDelivery::Pull(_)) => self.request_now(UpdateRequest::Offer),
+            Some(ImageDelivery::Push) => {
+                self.update.step = UpdateStep::Pushes;
+                self.pushed = None;
+                self.request_now(UpdateRequest::Push);
+                UpdateProgress::Moved
+            }
+            None => self.request_now(UpdateRequest::Read),
         }
     }
 
     /// Takes that the device did what was requested.
     pub(super) fn accepted(&mut self, now: Timestamp) -> UpdateProgress {
-        let step = match self.next {
-            UpdateRequest::Read => return self.wait(now),
-            UpdateRequest::Clear => return self.request_now(UpdateRequest::Offer),
-            UpdateRequest::Offer => UpdateStep::Downloads,
-            UpdateRequest::Apply => UpdateStep::Installs,
-        };
-        self.update.step = step;
         self.wait_ms = UPDATE_READ_MS;
-        self.read_later(now);
+        match self.next {
+            UpdateRequest::Read => return self.wait(now),
+            UpdateRequest::Clear | UpdateRequest::ClearPackage => return self.deliver(),
+            UpdateRequest::Push => {
+                self.update.step = UpdateStep::Downloads;
+                self.request_now(UpdateRequest::Read);
+            }
+            UpdateRequest::Offer => {
+                self.update.step = UpdateStep::Downloads;
+                self.read_later(now);
+            }
+            UpdateRequest::Apply => {
+                self.update.step = UpdateStep::Installs;
+                self.read_later(now);
+            }
+        }
         UpdateProgress::Moved
     }
 
     /// Takes that the device refused what was requested.
-    pub(super) fn refused(&mut self, why: &str) -> UpdateProgress {
+    pub(super) fn refused(&mut self, now: Timestamp, (code, why): (Code, &str)) -> UpdateProgress {
         match self.next {
             // A device without the resource instance may have nothing to clear.
-            UpdateRequest::Clear => self.request_now(UpdateRequest::Offer),
+            UpdateRequest::Clear | UpdateRequest::ClearPackage => self.deliver(),
+            UpdateRequest::Push => match self.has_lost_push(code) {
+                true => self.wait(now),
+                false => {
+                    UpdateProgress::Failed(format!("writing the image to /5/0/0 failed: {why}"))
+                }
+            },
             UpdateRequest::Read if self.update.step == UpdateStep::Offers => {
                 let why = format!("the device does not let its object 5 be read: {why}");
                 UpdateProgress::Skipped(why)
@@ -210,6 +304,15 @@ impl OngoingUpdate {
         }
     }
 
+    /// Whether the refusal may only say that the device lost what it had acknowledged, so that the
+    /// Write begins anew once the state is read: 4.08, or anything to a Write that was continued.
+    fn has_lost_push(&mut self, code: Code) -> bool {
+        let may_be_lost = code == Code::REQUEST_ENTITY_INCOMPLETE || self.is_continued;
+        self.pushed = None;
+        self.pushes_lost = self.pushes_lost.saturating_add(1);
+        may_be_lost && self.pushes_lost <= PUSHES_LOST_MAX
+    }
+
     /// Begins another try, if there is one left. Returns whether there is.
     pub(super) fn try_again(&mut self, now: Timestamp) -> bool {
         let Some(left) = self.update.retries_left.checked_sub(1) else {
@@ -217,6 +320,8 @@ impl OngoingUpdate {
         };
         self.update.retries_left = left;
         self.update.step = UpdateStep::Offers;
+        self.pushed = None;
+        self.pushes_lost = 0;
         self.next = UpdateRequest::Read;
         self.wait_ms = UPDATE_READ_MS;
         self.at = Some(now.plus_ms(RETRY_MS));
@@ -252,30 +357,12 @@ impl FirmwareReport {
             match path.resource_id() {
                 Some(3) => report.state = Some(number),
                 Some(5) => report.result = number,
-                Some(8) => report.protocols.push(number),
-                Some(9) => report.delivery = Some(number),
+                Some(8) => report.support.protocols.push(number),
+                Some(9) => report.support.methods = Some(number),
                 Some(_) | None => {}
             }
         }
         report
-    }
-
-    /// Why the device cannot download from a URI, as far as it says so.
-    fn obstacle(&self, uri: &str) -> Option<String> {
-        if self.delivery == Some(1) {
-            let why = "the device takes images by push only (/5/0/9), which is not supported";
-            return Some(why.to_owned());
-        }
-        let scheme = uri.split_once("://").map_or("", |(scheme, _)| scheme);
-        let number = match scheme {
-            "coap" => 0,
-            "coaps" => 1,
-            "http" => 2,
-            "https" => 3,
-            _ => return None,
-        };
-        let is_supported = self.protocols.is_empty() || self.protocols.contains(&number);
-        (!is_supported).then(|| format!("the device does not download over {scheme} (/5/0/8)"))
     }
 }
 

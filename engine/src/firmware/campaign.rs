@@ -32,9 +32,7 @@ pub struct Campaign {
     pub created_at: Timestamp,
     /// Where the image is.
     pub source: ImageSource,
-    /// What devices are given.
-    pub uri: Box<str>,
-    /// A part of the path of the image that nobody can guess.
+    /// Makes the keys in the paths at which its devices download the image.
     pub secret: [u8; 16],
     /// How devices get the image.
     pub method: DeliveryMethod,
@@ -77,8 +75,8 @@ pub enum ImageSource {
         /// Its length.
         bytes: u64,
     },
-    /// Devices are given the URI of another server.
-    Elsewhere,
+    /// Devices are given this URI of another server.
+    Elsewhere(Box<str>),
 }
 
 /// How devices get the image (resource `/5/0/9` says what a device can do).
@@ -88,6 +86,8 @@ pub enum DeliveryMethod {
     Auto,
     /// Each device downloads it from a URI.
     Pull,
+    /// Each device is sent it (block-wise Write of `/5/0/0`).
+    Push,
 }
 
 /// The state of a campaign.

@@ -21,7 +21,8 @@ use crate::firmware::campaign::{
     Campaign, CampaignCommand, CampaignCounts, CampaignDevice, CampaignState, CampaignStep,
     ImageSource, NewUpdate,
 };
-use crate::firmware::update::{FirmwareUpdate, UpdateState, UpdateStep};
+use crate::firmware::image_key::ImageKey;
+use crate::firmware::update::{FirmwareUpdate, UpdateImage, UpdateState, UpdateStep};
 use crate::idempotency::IdempotencyRecord;
 use crate::ids::{CampaignId, CustomerId, DeviceKey};
 use crate::limits::{CAMPAIGN_LOOK_MS, CAMPAIGN_ROWS_READ};
@@ -462,11 +463,15 @@ impl<R> RunningCampaign<R> {
         FirmwareUpdate {
             campaign: self.campaign.id,
             place,
-            uri: self.campaign.uri.clone(),
-            image_bytes: match self.campaign.source {
-                ImageSource::Stored { bytes, .. } => Some(bytes),
-                ImageSource::Elsewhere => None,
+            image: match &self.campaign.source {
+                ImageSource::Stored { image, bytes } => UpdateImage::Stored {
+                    image: *image,
+                    bytes: *bytes,
+                    key: ImageKey::of(&self.campaign.secret, place),
+                },
+                ImageSource::Elsewhere(uri) => UpdateImage::Elsewhere(uri.clone()),
             },
+            method: self.campaign.method,
             retries_left: self.campaign.rules.retries,
             step: UpdateStep::Offers,
         }

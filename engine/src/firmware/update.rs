@@ -1,13 +1,15 @@
 //! What is the update of one device, as it is stored with the device?
 
-use crate::ids::CampaignId;
+use crate::firmware::campaign::DeliveryMethod;
+use crate::firmware::image_key::ImageKey;
+use crate::ids::{CampaignId, ImageId};
 
 /// The state of a device in a campaign.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum UpdateState {
     /// It has not begun.
     Pending,
-    /// It is to download the image, or downloads it.
+    /// It is to get the image, or gets it.
     Transferring,
     /// It has the image.
     Downloaded,
@@ -57,23 +59,41 @@ pub struct FirmwareUpdate {
     pub campaign: CampaignId,
     /// The place of the device in the campaign.
     pub place: u32,
-    /// Where the device gets the image.
-    pub uri: Box<str>,
-    /// The length of the image, if it is known.
-    pub image_bytes: Option<u64>,
+    /// Where the image is.
+    pub image: UpdateImage,
+    /// How the device gets it.
+    pub method: DeliveryMethod,
     /// How often the device may try again.
     pub retries_left: u8,
     /// How far it is.
     pub step: UpdateStep,
 }
 
+/// Where the image of an update is.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum UpdateImage {
+    /// The service has it.
+    Stored {
+        /// The image.
+        image: ImageId,
+        /// Its length.
+        bytes: u64,
+        /// The part of the path that only this device is told.
+        key: ImageKey,
+    },
+    /// The device is given this URI of another server.
+    Elsewhere(Box<str>),
+}
+
 /// How far the update of a device is. Each step is stored before the request that follows from it
 /// leaves.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum UpdateStep {
-    /// The device is to be given the URI.
+    /// It is to be found out how the device gets the image, or the device is to be given the URI.
     Offers,
-    /// The device accepted the URI.
+    /// The device is sent the image.
+    Pushes,
+    /// The device accepted the URI, or was sent the whole image.
     Downloads,
     /// The device has the image, and is to install it.
     Applies,
@@ -85,9 +105,19 @@ impl UpdateStep {
     /// The state of a device in this step.
     pub fn state(self) -> UpdateState {
         match self {
-            Self::Offers | Self::Downloads => UpdateState::Transferring,
+            Self::Offers | Self::Pushes | Self::Downloads => UpdateState::Transferring,
             Self::Applies => UpdateState::Downloaded,
             Self::Installs => UpdateState::Updating,
+        }
+    }
+}
+
+impl FirmwareUpdate {
+    /// The length of the image, if it is known.
+    pub fn image_bytes(&self) -> Option<u64> {
+        match self.image {
+            UpdateImage::Stored { bytes, .. } => Some(bytes),
+            UpdateImage::Elsewhere(_) => None,
         }
     }
 }

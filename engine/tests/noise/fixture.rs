@@ -15,6 +15,7 @@ use engine::dispatch::peer_table::{PeerBinding, PeerTable};
 use engine::dispatch::{self, Classified};
 use engine::effect::{Effect, Effects, Outbound};
 use engine::event::{Cause, Event, EventContent};
+use engine::firmware::delivery::DownloadUris;
 use engine::ids::{ActionId, CustomerId, DeviceId, Endpoint, Iccid};
 use engine::limits::{Limits, OBSERVATIONS_MAX};
 use engine::moment::{Moment, Timestamp};
@@ -84,6 +85,7 @@ impl NoiseFixture {
             transmission: Transmission::STANDARD,
             bootstrap: NoSecBootstrap::Refused,
             uris: ServiceUris::default(),
+            downloads: DownloadUris::default(),
             names: EndpointTrust::NameSuffices,
             own: Box::default(),
             addresses: AddressPolicy::PublicOnly,
@@ -292,6 +294,7 @@ impl NoiseFixture {
                     sent = SendState::Something;
                 }
                 Effect::Send(Outbound::PrepareBootstrap(_)) => panic!("it is refused here"),
+                Effect::Send(Outbound::ReadImage(_)) => panic!("nothing is updated here"),
                 Effect::Send(Outbound::Rebind { from, to }) => {
                     self.ever_bound.extend(*to);
                     let key = self.device.key();
@@ -402,7 +405,9 @@ impl NoiseFixture {
 fn is_answer_to(effect: &Effect, peer: Peer) -> bool {
     match effect {
         Effect::Send(Outbound::Send { to, .. } | Outbound::SendUdp { to, .. }) => *to == peer,
-        Effect::Send(Outbound::Rebind { .. } | Outbound::PrepareBootstrap(_))
+        Effect::Send(
+            Outbound::Rebind { .. } | Outbound::PrepareBootstrap(_) | Outbound::ReadImage(_),
+        )
         | Effect::Save(_)
         | Effect::Expect(_)
         | Effect::Count(_)

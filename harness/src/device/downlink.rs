@@ -327,7 +327,7 @@ impl SimulatedDevice {
         let due_at_ms = match consequence {
             Consequence::Nothing => return,
             Consequence::Update => answered_at_ms,
-            Consequence::Download { .. } => {
+            Consequence::Download { .. } | Consequence::Receive { .. } => {
                 self.firmware_is(1, 0);
                 answered_at_ms.saturating_add(CONSEQUENCE_AFTER_MS)
             }

@@ -9,11 +9,17 @@ use protocol::lwm2m::version::EnablerVersion;
 /// The lifetime of the registration, which the server may write.
 pub(super) const LIFETIME: Path = Path::resource(1, 0, 1);
 
-/// The URI of the image (LwM2M Core 1.1 appendix E.6).
+/// The image that the server writes (LwM2M Core 1.1 appendix E.6).
+pub const FIRMWARE_PACKAGE: Path = Path::resource(5, 0, 0);
+
+/// The URI of the image.
 pub const FIRMWARE_URI: Path = Path::resource(5, 0, 1);
 
 /// The state of the firmware object.
 pub(super) const FIRMWARE_STATE: Path = Path::resource(5, 0, 3);
+
+/// How the device takes images: 0 by pull, 1 by push, 2 both.
+const FIRMWARE_METHODS: Path = Path::resource(5, 0, 9);
 
 /// The result of the last update.
 pub(super) const FIRMWARE_RESULT: Path = Path::resource(5, 0, 5);
@@ -75,6 +81,12 @@ pub enum Consequence {
     /// It downloads the image whose URI was written, and reports this result; 0 stands for success
     /// (LwM2M Core 1.1 appendix E.6). An empty URI ends a download.
     Download {
+        /// The result.
+        result: u8,
+    },
+    /// It has the image that was written, and reports this result; 0 stands for success. A single
+    /// zero byte is no image.
+    Receive {
         /// The result.
         result: u8,
     },
@@ -159,8 +171,21 @@ pub fn firmware(download: u8, install: u8) -> Vec<Resource> {
             .causing(Consequence::Install { result: install }),
         number(FIRMWARE_STATE, 0),
         number(FIRMWARE_RESULT, 0),
-        number(Path::resource(5, 0, 9), 0),
+        number(FIRMWARE_METHODS, 0),
     ]
+}
+
+/// The firmware object of a device that takes images by push only, with the same results.
+pub fn firmware_by_push(receive: u8, install: u8) -> Vec<Resource> {
+    let mut resources = firmware(0, install);
+    for resource in &mut resources {
+        if resource.path == FIRMWARE_METHODS {
+            resource.value = Some(Value::Integer(1));
+        }
+    }
+    let package = Resource::holding(FIRMWARE_PACKAGE, Value::Opaque(Vec::new()));
+    resources.push(package.causing(Consequence::Receive { result: receive }));
+    resources
 }
 
 fn registered_operations(path: Path) -> Option<Operations> {

@@ -18,7 +18,7 @@ use engine::moment::Timestamp;
 use engine::query::Page;
 use engine::query::devices::DeviceFilter;
 
-use super::{first, hex};
+use super::first;
 use crate::api::Api;
 use crate::api::access::AuthenticatedCaller;
 use crate::api::actions::request_body::device_ids;
@@ -39,7 +39,8 @@ pub(in crate::api) struct CampaignBody {
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     image_id: Option<String>,
-    url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
     method: &'static str,
     concurrency: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,14 +123,12 @@ pub(in crate::api) async fn create(
         let id = CampaignId::new(moment.uuid());
         let mut secret = [0; 16];
         getrandom::fill(&mut secret).map_err(ApiError::internal)?;
-        let (source, uri) = match new.image {
-            WantedImage::Elsewhere(uri) => (ImageSource::Elsewhere, uri),
+        let source = match new.image {
+            WantedImage::Elsewhere(uri) => ImageSource::Elsewhere(uri),
             WantedImage::Stored(image) => {
                 let stored = api.store.image(customer.clone(), image).await?;
                 let bytes = stored.ok_or_else(|| ApiError::unknown("image"))?.bytes;
-                let host = api.images.public_http.as_deref().unwrap_or_default();
-                let uri = format!("{host}/firmware/{id}/{}", hex(&secret));
-                (ImageSource::Stored { image, bytes }, uri.into())
+                ImageSource::Stored { image, bytes }
             }
         };
         let campaign = Campaign {
@@ -138,7 +137,6 @@ pub(in crate::api) async fn create(
             state: CampaignState::Running,
             created_at: moment.now(),
             source,
-            uri,
             secret,
             method: new.method,
             devices: u32::try_from(devices.len()).map_err(ApiError::internal)?,
@@ -314,16 +312,13 @@ async fn new_campaign(
 ) -> Result<NewCampaign, ApiError> {
     let image = wanted_image(api, customer, &mut fields).await?;
     let devices = wanted_devices(api, customer, &mut fields);
-    let method = fields.optional("method", |text| match text {
-        "PUSH" => Err("PUSH is not supported; must be AUTO or PULL".to_owned()),
-        _ => DeliveryMethod::read(text),
-    });
+    let method = wanted_method(api, &mut fields);
     let rules = rules(&mut fields, api.clock.now());
     let read = image.zip(devices).zip(rules);
     fields.finish(read.map(|((image, devices), rules)| NewCampaign {
         image,
         devices,
-        method: method.unwrap_or(DeliveryMethod::Auto),
+        method,
         rules,
     }))
 }
@@ -351,13 +346,28 @@ async fn wanted_image(
         fields.fault(IMAGE, "is the id of no image");
         return Ok(None);
     }
-    if api.images.public_http.is_none() {
-        let why = "cannot be downloaded: the operator has not set SIGNALBOX_PUBLIC_HTTP, where \
-                   devices reach this service";
-        fields.fault(IMAGE, why);
-        return Ok(None);
-    }
     Ok(Some(WantedImage::Stored(id)))
+}
+
+/// How devices get the image, if the service can give it to them so.
+fn wanted_method(api: &Api, fields: &mut Fields) -> DeliveryMethod {
+    const METHOD: &str = "method";
+    let is_elsewhere = fields.has("url");
+    let is_reachable = is_elsewhere || api.images.downloads.is_any();
+    let method = fields.optional(METHOD, DeliveryMethod::read);
+    match method {
+        Some(DeliveryMethod::Push) if is_elsewhere => {
+            fields.fault(METHOD, "must not be PUSH for an image on another server");
+        }
+        Some(DeliveryMethod::Pull) if !is_reachable => {
+            let why = "must not be PULL: the operator has set none of SIGNALBOX_PUBLIC_HTTP, \
+                       SIGNALBOX_PUBLIC_COAP and SIGNALBOX_PUBLIC_COAPS, where devices reach this \
+                       service";
+            fields.fault(METHOD, why);
+        }
+        Some(DeliveryMethod::Auto | DeliveryMethod::Pull | DeliveryMethod::Push) | None => {}
+    }
+    method.unwrap_or(DeliveryMethod::Auto)
 }
 
 /// Either `deviceIds` or a `filter`.
@@ -415,9 +425,12 @@ impl CampaignBody {
             state: campaign.state.word(),
             image_id: match &campaign.source {
                 ImageSource::Stored { image, .. } => Some(image.to_string()),
-                ImageSource::Elsewhere => None,
+                ImageSource::Elsewhere(_) => None,
             },
-            url: campaign.uri.to_string(),
+            url: match &campaign.source {
+                ImageSource::Stored { .. } => None,
+                ImageSource::Elsewhere(uri) => Some(uri.to_string()),
+            },
             method: campaign.method.word(),
             concurrency: rules.concurrency,
             rate_per_minute: rules.rate_per_minute,

@@ -72,11 +72,12 @@ pub(in crate::api) fn delete_image() -> ApiOperation {
 
 /// POST a campaign.
 pub(in crate::api) fn create_campaign() -> ApiOperation {
-    let text = "Has devices download an image and install it (LwM2M object 5): the stored image \
+    let text = "Has devices get an image and install it (LwM2M object 5): the stored image \
                 `imageId`, which devices get from this service, or one at `url`. The devices are \
                 those in `deviceIds`, or those that match `filter` when the campaign is created. \
-                They begin in that order.\n\nA device is given the URI (`/5/0/1`), \
-                downloads, and is then told to install (`/5/0/2`). Its state is read \
+                They begin in that order.\n\nA device is given the URI (`/5/0/1`) and \
+                downloads, or is sent the image (`/5/0/0`), and is then told to install \
+                (`/5/0/2`). Its state is read \
                 at each registration and update, and meanwhile at growing intervals. An image is \
                 installed at most once by a device, unless `retries` permits another try.\n\nThe \
                 campaign ends when every device has ended, at the latest at `notAfter`. The newest \
@@ -245,7 +246,10 @@ fn campaign() -> Schema {
     let mut counts = Schema::object();
     for (word, why) in [
         ("PENDING", "Devices that have not begun."),
-        ("TRANSFERRING", "Devices that are to download the image."),
+        (
+            "TRANSFERRING",
+            "Devices that are to get the image, or get it.",
+        ),
         ("DOWNLOADED", "Devices that have the image."),
         ("UPDATING", "Devices that install the image."),
         ("SUCCEEDED", "Devices that run the image."),
@@ -258,7 +262,7 @@ fn campaign() -> Schema {
         .must("id", Schema::uuid(), "The id of the campaign.")
         .must("state", Schema::word::<CampaignState>(), state)
         .may("imageId", Schema::uuid(), IMAGE_ID)
-        .must("url", url(), "What devices are given.")
+        .may("url", url(), URL)
         .must("method", Schema::word::<DeliveryMethod>(), METHOD)
         .must("concurrency", concurrency(), CONCURRENCY)
         .may("ratePerMinute", Schema::whole(1..=1_000_000), RATE)
@@ -301,8 +305,10 @@ const IMAGE_ID: &str = "The stored image.";
 
 const URL: &str = "Where devices download the image: an http, https, coap or coaps URI.";
 
-const METHOD: &str = "How devices get the image: `PULL`, by a URI; `AUTO`, as the device says in \
-                      `/5/0/9`. A device that only takes images by push is skipped.";
+const METHOD: &str = "How devices get the image: `PULL`, from a URI that they are given; `PUSH`, \
+                      by a block-wise Write, only of a stored image; `AUTO`, as the device says in \
+                      `/5/0/9` and `/5/0/8`: a stored image by `PULL` if it can reach this service \
+                      so, or else by `PUSH`.";
 
 const CONCURRENCY: &str = "The most devices under way at a time.";
 

@@ -18,6 +18,7 @@ use futures_core::Stream;
 
 use actors::image_files::ImageFiles;
 use engine::firmware::campaign::ImageSource;
+use engine::firmware::image_key::ImageKey;
 use engine::ids::{CampaignId, ImageId};
 
 use super::hex;
@@ -28,14 +29,11 @@ use crate::api::segment::{PathSegment, Segment};
 /// The bytes that are read at a time.
 const PIECE_BYTES: usize = 64 * 1_024;
 
-/// The part of a path that nobody can guess.
-pub(in crate::api) struct ImageKey(String);
-
 impl Segment for ImageKey {
     const NAME: &'static str = "key";
 
     fn read(text: &str) -> Option<Self> {
-        Some(Self(text.to_owned()))
+        Self::parse(text)
     }
 }
 
@@ -43,11 +41,11 @@ impl Segment for ImageKey {
 pub(in crate::api) async fn send(
     request: HttpRequest,
     PathSegment(id): PathSegment<CampaignId>,
-    PathSegment(ImageKey(key)): PathSegment<ImageKey>,
+    PathSegment(key): PathSegment<ImageKey>,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
     let campaign = api.store.open_campaign(id).await?;
-    let campaign = campaign.filter(|campaign| hex(&campaign.secret) == key);
+    let campaign = campaign.filter(|campaign| key.place_by(&campaign.secret).is_some());
     let campaign = campaign.ok_or_else(|| ApiError::unknown("image"))?;
     let ImageSource::Stored { image, .. } = campaign.source else {
         return Err(ApiError::unknown("image"));

@@ -2,6 +2,7 @@
 
 use engine::Version;
 use engine::delivery::partner::{PARTNERS, Partner};
+use engine::firmware::image_key::ImageKey;
 use engine::ids::{
     ActionId, CampaignId, ClientId, CustomerId, DeviceId, EntryId, EventId, Iccid, ImageId, JobId,
     ScheduleId, SecretId, SmsId,
@@ -16,7 +17,6 @@ use crate::api::access::Access;
 use crate::api::brokers::Brokers;
 use crate::api::definitions::described as definitions;
 use crate::api::destinations::DestinationKind;
-use crate::api::firmware::serving::ImageKey;
 use crate::api::integrations::Webhooks;
 use crate::api::plugins::Plugins;
 use crate::api::routes::Route;

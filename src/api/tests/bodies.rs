@@ -144,7 +144,6 @@ fn a_firmware_image_and_a_campaign_with_its_devices() {
             image: image.id,
             bytes: image.bytes,
         },
-        uri: "https://devices.example.com/firmware/06/07".into(),
         secret: [7; 16],
         method: DeliveryMethod::Auto,
         devices: 3,

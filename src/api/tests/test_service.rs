@@ -28,6 +28,7 @@ use engine::associations::server_key::ServerKey;
 use engine::associations::{AssociationLimits, AssociationSecrets};
 use engine::customer::SecretDigest;
 use engine::dispatch::shard_map::ShardMap;
+use engine::firmware::delivery::DownloadUris;
 use store::sealed::MasterKey;
 use store::{Commit, Options, SledStore, Store};
 
@@ -84,6 +85,7 @@ impl TestService {
         let commits = wrap(Arc::clone(&store));
         let clock = Clock::new();
         let master_key = Arc::new(MasterKey::from_bytes(&[7; 32]));
+        let image_files = ImageFiles::at(&folder.path().join("firmware"));
         let home = ArbiterParts {
             clock: clock.clone(),
             commits: Arc::clone(&commits),
@@ -99,6 +101,7 @@ impl TestService {
             },
             kept_sessions: None,
             master_key: Arc::clone(&master_key),
+            images: image_files.clone(),
         };
         let devices = Devices::new(ShardMap::among(1), Arc::new([]), &home);
         let operator = OperatorToken {
@@ -147,8 +150,8 @@ impl TestService {
             deliveries: post,
             jobs,
             campaigns: Campaigns::start(campaign_parts, Vec::new()),
-            image_files: ImageFiles::open(&folder.path().join("firmware"), &[]).unwrap(),
-            http: config.http,
+            image_files,
+            downloads: DownloadUris::default(),
             clock,
             master_key,
             operator,

@@ -148,7 +148,7 @@ pub(crate) fn made(store: &dyn Store, second: i64, devices: u32) -> Campaign {
     let mut moment = moment(second, 7);
     let id = CampaignId::new(moment.uuid());
     let source = match second {
-        10 => ImageSource::Elsewhere,
+        10 => ImageSource::Elsewhere("https://devices.example.com/image".into()),
         _ => ImageSource::Stored {
             image: ImageId::from_bytes([9; 16]),
             bytes: 900,
@@ -165,7 +165,6 @@ pub(crate) fn made(store: &dyn Store, second: i64, devices: u32) -> Campaign {
         state: CampaignState::Running,
         created_at: moment.now(),
         source,
-        uri: "https://devices.example.com/image".into(),
         secret: [3; 16],
         method: DeliveryMethod::Pull,
         devices,

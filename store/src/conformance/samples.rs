@@ -25,10 +25,12 @@ use engine::device::record::{
 };
 use engine::effect::Effects;
 use engine::event::{DeviceInfo, Event, EventContent, Lifecycle};
-use engine::firmware::update::{FirmwareUpdate, UpdateStep};
+use engine::firmware::campaign::DeliveryMethod;
+use engine::firmware::image_key::ImageKey;
+use engine::firmware::update::{FirmwareUpdate, UpdateImage, UpdateStep};
 use engine::ids::{
     ActionId, CampaignId, ClientId, CustomerId, DestinationId, DeviceId, Endpoint, EntryId,
-    EventId, Iccid, Imsi, Msisdn, SecretId, SmsId, TraceId,
+    EventId, Iccid, ImageId, Imsi, Msisdn, SecretId, SmsId, TraceId,
 };
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
@@ -186,8 +188,15 @@ pub fn record(second: i64, links: &str) -> DeviceRecord {
             Box::new(FirmwareUpdate {
                 campaign: CampaignId::from_bytes([5; 16]),
                 place: 7,
-                uri: "http://192.0.2.9/image".into(),
-                image_bytes: (second % 4 == 0).then_some(900),
+                image: match second % 4 {
+                    0 => UpdateImage::Stored {
+                        image: ImageId::from_bytes([6; 16]),
+                        bytes: 900,
+                        key: ImageKey::of(&[8; 16], 7),
+                    },
+                    _ => UpdateImage::Elsewhere("http://192.0.2.9/image".into()),
+                },
+                method: DeliveryMethod::Auto,
                 retries_left: 2,
                 step: UpdateStep::Applies,
             })

@@ -201,6 +201,7 @@ impl Actor {
                     outcome,
                 });
             }
+            CellEffect::ReadImage(_) => panic!("no device here is updated"),
             CellEffect::PrepareBootstrap(_) => panic!("no device here asks for its bootstrap"),
             CellEffect::NoteUnfinished(bytes) => {
                 machine.note_unfinished(turn.now, key, bytes);

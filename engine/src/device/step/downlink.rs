@@ -53,11 +53,16 @@ impl Step<'_> {
             TransferReception::Proceeds { acknowledge } => {
                 self.cx.note_heard();
                 self.messages.confirm(&mut self.cx, datagram, acknowledge);
+                self.note_pushed();
                 if self.is_superseded() {
                     self.exchange
                         .note_ending(ExchangeOutcome::with(message.code), self.cx.out);
                     self.end_exchange();
                     self.observations.drop_superseded(&mut self.cx);
+                } else if self.is_push_in_the_way() {
+                    self.exchange
+                        .note_ending(ExchangeOutcome::with(message.code), self.cx.out);
+                    self.end_exchange();
                 } else {
                     self.send_next();
                 }
@@ -125,8 +130,10 @@ impl Step<'_> {
             }
             TransferTimeout::Again if self.has_expired() => self.expire_in_flight(),
             TransferTimeout::Again => {
+                self.cx
+                    .out
+                    .note(self.exchange.trace(), StepEventKind::Repeated);
                 self.proceed();
-                self.exchange.send_again(&mut self.cx);
             }
             TransferTimeout::GaveUp(GiveUp::NotAcknowledged) => {
                 let why = "the device did not acknowledge the message";
@@ -178,7 +185,6 @@ impl Step<'_> {
             return self.expire_in_flight();
         }
         self.proceed();
-        self.exchange.send(&mut self.cx);
     }
 
     /// Whether the exchange in flight is about a notification that is not needed any more.
@@ -196,13 +202,23 @@ impl Step<'_> {
         }
     }
 
+    /// Sends the next block; one of a body that is not in memory is read first.
     fn proceed(&mut self) {
+        match self.exchange.wanted() {
+            Some(wanted) => self.read_image(wanted),
+            None => self.send_block(&[]),
+        }
+    }
+
+    /// Sends the next block, which is this one if the body is not in memory.
+    pub(super) fn send_block(&mut self, supplied: &[u8]) {
         let fresh = FreshIds {
             message_id: self.cx.message_id(),
             token: self.observations.draw_token(self.cx.m),
             jitter: self.cx.m.next_u32(),
         };
-        self.exchange.proceed(&mut self.cx, fresh);
+        self.exchange.proceed(&mut self.cx, fresh, supplied);
+        self.exchange.send(&mut self.cx);
     }
 
     /// Whether the request in flight has expired.
@@ -244,6 +260,9 @@ impl Step<'_> {
             *why = format!("the attributes were not written: {why}").into();
         }
         match code {
+            Code::REQUEST_ENTITY_INCOMPLETE if self.exchange.wanted().is_some() => {
+                self.refused(code, outcome);
+            }
             // The device cannot take the request now.
             Code::REQUEST_ENTITY_INCOMPLETE
             | Code::TOO_MANY_REQUESTS
@@ -456,7 +475,7 @@ impl Step<'_> {
             ExchangeTarget::Report(part) => self.passive.refused(cx, part, (code, &why)),
             ExchangeTarget::Notification(_) => self.observations.missed(cx, ingest, &why),
             ExchangeTarget::Bootstrap => self.miss_bootstrap_answer(&outcome),
-            ExchangeTarget::Update => self.update_refused(&why),
+            ExchangeTarget::Update => self.update_refused(code, &why),
         }
     }
 

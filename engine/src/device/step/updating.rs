@@ -1,24 +1,33 @@
 //! How does the firmware update of a device proceed in a step? Its row in the campaign, the counts
 //! of the campaign and the record of the device change in one batch.
 
+use std::ops::Range;
+
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
-use protocol::lwm2m::operation;
+use protocol::coap::transfer::UploadPosition;
+use protocol::lwm2m::operation::{self, PlannedWrite};
 use protocol::lwm2m::payload::Scope;
+use protocol::lwm2m::payload::formats::WriteMethod;
 use protocol::lwm2m::value::Value;
 
 use super::Step;
 use crate::action::Protocol;
 use crate::change::Expect;
-use crate::device::exchange::ExchangeTarget;
+use crate::device::exchange::{ExchangeRequest, ExchangeTarget};
 use crate::device::formats::AttemptState;
 use crate::device::samples::newest;
 use crate::device::update::{
     FirmwareReport, OBJECT, OngoingUpdate, UpdateEnd, UpdateProgress, UpdateRequest, instance,
 };
-use crate::effect::Effect;
+use crate::effect::{Effect, Outbound};
 use crate::firmware::campaign::{CampaignDevice, NewUpdate};
-use crate::firmware::update::{FirmwareUpdate, UpdateState, UpdateStep};
+use crate::firmware::update::{FirmwareUpdate, UpdateImage, UpdateState, UpdateStep};
+use crate::firmware::{ImageRange, ImageUnreadable};
 use crate::ids::CampaignId;
+use crate::peer::Transport;
+use crate::step_event::ExchangeOutcome;
 
 impl Step<'_> {
     /// Begins the update of a campaign. The same command may come again: its answer may be lost.
@@ -95,11 +104,15 @@ impl Step<'_> {
     /// The message of the next request, without the formats that were refused.
     pub(super) fn update_message(&mut self, attempt: AttemptState) -> Option<Message> {
         let ongoing = self.cx.update.as_deref()?;
-        let uri = match ongoing.request() {
-            UpdateRequest::Offer => ongoing.update.uri.to_string(),
-            UpdateRequest::Read | UpdateRequest::Clear | UpdateRequest::Apply => String::new(),
-        };
         let request = ongoing.request();
+        let uri = match request {
+            UpdateRequest::Offer => ongoing.uri().to_owned(),
+            UpdateRequest::Read
+            | UpdateRequest::Clear
+            | UpdateRequest::ClearPackage
+            | UpdateRequest::Push
+            | UpdateRequest::Apply => String::new(),
+        };
         let label = self.observations.label(&mut self.cx);
         let codec = self.cx.codec();
         let resource = |id| instance().child(id).expect("an instance has resources");
@@ -113,14 +126,98 @@ impl Step<'_> {
                 let planned = codec.planned_write(resource(1), &value, attempt.refused)?;
                 Some(operation::write(label, codec.root(), planned))
             }
+            UpdateRequest::ClearPackage | UpdateRequest::Push => {
+                let format = ContentFormat::OCTET_STREAM;
+                if attempt.refused.formats.has(format) {
+                    return None;
+                }
+                // A single zero byte is the empty image (resource 0).
+                let is_empty = request == UpdateRequest::ClearPackage;
+                let planned = PlannedWrite {
+                    method: WriteMethod::Replace,
+                    target: resource(0),
+                    format,
+                    payload: is_empty.then_some(0).into_iter().collect(),
+                };
+                Some(operation::write(label, codec.root(), planned))
+            }
             UpdateRequest::Apply => Some(operation::execute(label, codec.root(), resource(2), "")),
         }
+    }
+
+    /// The length of the image that the next request of the update writes, and where it begins.
+    pub(super) fn upload_of(&mut self, target: ExchangeTarget) -> Option<(usize, UploadPosition)> {
+        let size = self.cx.rules().limits.block;
+        match target {
+            ExchangeTarget::Update => self.cx.update.as_deref_mut()?.upload(size),
+            ExchangeTarget::Action(_)
+            | ExchangeTarget::Observation(_)
+            | ExchangeTarget::Report(_)
+            | ExchangeTarget::Notification(_)
+            | ExchangeTarget::Bootstrap => None,
+        }
+    }
+
+    /// Begins to write the image, once its first block is read.
+    pub(super) fn begin_upload(
+        &mut self,
+        outgoing: ExchangeRequest,
+        message: Message,
+        body: (usize, UploadPosition),
+    ) {
+        self.exchange
+            .begin_upload(&mut self.cx, outgoing, message, body);
+        if let Some(wanted) = self.exchange.wanted() {
+            self.read_image(wanted);
+        }
+    }
+
+    /// Has a part of the image read, for [`Self::take_image`].
+    pub(super) fn read_image(&mut self, wanted: Range<usize>) {
+        let update = self.cx.update.as_deref().map(|it| &it.update);
+        if let Some(UpdateImage::Stored { image, .. }) = update.map(|it| &it.image) {
+            let range = ImageRange {
+                image: *image,
+                from: wanted.start as u64,
+                bytes: wanted.len(),
+            };
+            self.cx.out.push(Effect::Send(Outbound::ReadImage(range)));
+        }
+    }
+
+    /// Sends a part of the image. One that cannot be read is read again later.
+    pub(in crate::device) fn take_image(&mut self, read: Result<Vec<u8>, ImageUnreadable>) {
+        let wanted = self.exchange.wanted().map(|it| it.len());
+        match read {
+            Ok(block) if wanted == Some(block.len()) => self.send_block(&block),
+            Ok(_) | Err(ImageUnreadable) => {
+                self.exchange
+                    .note_ending(ExchangeOutcome::NotAnswered, self.cx.out);
+                self.drop_update_exchange();
+                self.update_unanswered();
+            }
+        }
+    }
+
+    /// Notes how much of the image the device acknowledged.
+    pub(super) fn note_pushed(&mut self) {
+        if let Some(position) = self.exchange.position()
+            && let Some(ongoing) = self.cx.update.as_deref_mut()
+        {
+            ongoing.pushed(position);
+        }
+    }
+
+    /// Whether the image in flight keeps anything else waiting: it is long, and goes on after that.
+    pub(super) fn is_push_in_the_way(&self) -> bool {
+        self.exchange.position().is_some()
+            && (self.queue.next(&self.cx).is_some() || self.observations.has_requests())
     }
 
     /// Takes the answer to a request of the update.
     pub(super) fn update_answered(&mut self, answer: &Message) {
         let now = self.cx.now();
-        let report = match self
+        let mut report = match self
             .cx
             .codec()
             .values_in(now, Scope::Within(instance()), answer)
@@ -128,22 +225,28 @@ impl Step<'_> {
             Ok(read) => FirmwareReport::of(&newest(&read.measurements)),
             Err(_) => FirmwareReport::default(),
         };
+        let peer = self.cx.registration.bound_peer();
+        report.support.has_dtls = peer.is_some_and(|it| it.transport == Transport::Coaps);
+        let uris = &self.cx.rules().downloads;
         let Some(ongoing) = self.cx.update.as_deref_mut() else {
             return;
         };
         let progress = match ongoing.request() {
-            UpdateRequest::Read => ongoing.reported(now, &report),
-            UpdateRequest::Clear | UpdateRequest::Offer | UpdateRequest::Apply => {
-                ongoing.accepted(now)
-            }
+            UpdateRequest::Read => ongoing.reported(now, &report, uris),
+            UpdateRequest::Clear
+            | UpdateRequest::ClearPackage
+            | UpdateRequest::Offer
+            | UpdateRequest::Push
+            | UpdateRequest::Apply => ongoing.accepted(now),
         };
         self.take_progress(progress);
     }
 
     /// Takes that the device refused a request of the update.
-    pub(super) fn update_refused(&mut self, why: &str) {
+    pub(super) fn update_refused(&mut self, code: Code, why: &str) {
+        let now = self.cx.now();
         if let Some(ongoing) = self.cx.update.as_deref_mut() {
-            let progress = ongoing.refused(why);
+            let progress = ongoing.refused(now, (code, why));
             self.take_progress(progress);
         }
     }
@@ -239,7 +342,10 @@ impl Step<'_> {
         let row = CampaignDevice {
             device: self.cx.registration.identity().device(),
             state,
-            bytes: update.image_bytes.filter(|_| has_image).unwrap_or_default(),
+            bytes: update
+                .image_bytes()
+                .filter(|_| has_image)
+                .unwrap_or_default(),
             reason: why.map(Into::into),
             updated_at: self.cx.now(),
         };

@@ -1,14 +1,20 @@
 //! What is a device requested for its firmware update, and what becomes of it?
 
+use std::ops::Range;
+
+use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
 
 use super::vocabulary::{
-    DeviceFixture, HOME, Lines, MINUTE, OBJECTS, S, UPDATABLE, all, sent, without_record,
+    DOWNLOADS, DeviceFixture, HOME, Lines, MINUTE, OBJECTS, S, UPDATABLE, all, sent,
+    without_record, write,
 };
 use crate::device::update::UpdateEnd;
+use crate::firmware::ImageUnreadable;
+use crate::firmware::image_key::ImageKey;
 use crate::firmware::update::UpdateStep;
-
-const URI: &str = "\"http://10.0.0.9/image\"";
+use crate::ids::CampaignId;
+use crate::limits::PUSHES_LOST_MAX;
 
 #[test]
 fn a_device_downloads_and_installs_an_image() {
@@ -19,7 +25,7 @@ fn a_device_downloads_and_installs_an_image() {
         read("m1"),
     ]);
     assert_eq!(fixture.begin_update(0), begun);
-    let offered = sent(&format!("CON PUT /5/0/1 format 0 {URI} m2"));
+    let offered = offered("m2");
     assert_eq!(reported(&mut fixture, 0, 0), offered);
     assert_eq!(
         answered(&mut fixture, Code::CHANGED),
@@ -52,7 +58,7 @@ fn an_earlier_download_is_cleared_before_the_image_is_offered() {
         reported(&mut fixture, 2, 0),
         sent("CON PUT /5/0/1 format 0 m2")
     );
-    let offered = sent(&format!("CON PUT /5/0/1 format 0 {URI} m3"));
+    let offered = offered("m3");
     assert_eq!(answered(&mut fixture, Code::CHANGED), offered);
 }
 
@@ -75,18 +81,14 @@ fn a_device_that_cannot_be_updated_is_skipped() {
     fixture.begin_update(0);
     let why = "another campaign updates the device";
     assert_eq!(fixture.begin_update_of(8, 0), skipped(why));
-    let why = "the device takes images by push only (/5/0/9), which is not supported";
-    let values = [("/5/0/3", 0), ("/5/0/5", 0), ("/5/0/9", 1)];
-    let by_push = without_record(fixture.answer_values("/5/0", &values));
-    assert_eq!(by_push, state("Transferring", "Skipped", 0, why));
 }
 
 #[test]
 fn a_device_that_does_not_have_the_protocol_is_skipped() {
     let mut fixture = updatable();
     fixture.begin_update(0);
-    let values = [("/5/0/3", 0), ("/5/0/5", 0), ("/5/0/8/0", 0)];
-    let why = "the device does not download over http (/5/0/8)";
+    let values = [("/5/0/3", 0), ("/5/0/8/0", 1), ("/5/0/9", 0)];
+    let why = "the device downloads over no protocol by which it can reach this service (/5/0/8)";
     let skipped = without_record(fixture.answer_values("/5/0", &values));
     assert_eq!(skipped, state("Transferring", "Skipped", 0, why));
 }
@@ -102,7 +104,7 @@ fn a_failure_is_final_unless_retries_are_left() {
     let failed = vec![format!("save place 3 Transferring 0 bytes: {why}")];
     assert_eq!(reported(&mut fixture, 0, 5), failed);
     assert_eq!(later(&mut fixture, MINUTE), read("m4"));
-    let offered = sent(&format!("CON PUT /5/0/1 format 0 {URI} m5"));
+    let offered = offered("m5");
     assert_eq!(reported(&mut fixture, 0, 5), offered);
     let why = "writing the URI to /5/0/1 failed: the device answered 4.00";
     let refused = state("Transferring", "Failed", 0, why);
@@ -206,10 +208,193 @@ fn a_device_that_does_not_answer_is_asked_again() {
     panic!("{lines:?}");
 }
 
+#[test]
+fn a_device_that_takes_images_by_push_is_sent_the_image_block_by_block() {
+    let mut fixture = pushed_to(2_500);
+    assert_eq!(step_of(&fixture), Some(UpdateStep::Pushes));
+    let first = fixture.image(block(0..1_024));
+    assert_eq!(first.len(), 1);
+    assert_eq!(blocks(&fixture), (Some((0, true, 1_024)), Some(2_500)));
+    assert_eq!(fixture.last_request().payload, image(0..1_024));
+    assert_eq!(acknowledged(&mut fixture), reading(1_024, 1_024));
+    fixture.image(block(1_024..2_048));
+    assert_eq!(acknowledged(&mut fixture), reading(452, 2_048));
+    fixture.image(block(2_048..2_500));
+    assert_eq!(blocks(&fixture), (Some((2, false, 1_024)), None));
+    let answer = fixture.piggybacked(Code::CHANGED);
+    let taken = without_record(fixture.receives(HOME, &answer));
+    let is_read = read("m5");
+    assert_eq!(taken.last(), is_read.last(), "its state is read at once");
+    assert_eq!(step_of(&fixture), Some(UpdateStep::Downloads));
+    let told = reported(&mut fixture, 2, 0);
+    assert_eq!(told.last(), sent("CON POST /5/0/2 m6").last());
+}
+
+#[test]
+fn a_device_that_wants_smaller_blocks_gets_them() {
+    let mut fixture = pushed_to(2_500);
+    fixture.image(block(0..1_024));
+    let small = Block::new(0, More::Yes, BlockSize::of_bytes(64).unwrap());
+    let early = fixture.piggybacked(Code::CONTINUE).with_block1(small);
+    let next = without_record(fixture.receives(HOME, &early));
+    assert_eq!(next, reading(64, 1_024));
+    fixture.image(block(1_024..1_088));
+    assert_eq!(blocks(&fixture).0, Some((16, true, 64)));
+
+    let mut fixture = pushed_to(2_500);
+    fixture.image(block(0..1_024));
+    let late = fixture.piggybacked(Code::REQUEST_ENTITY_TOO_LARGE);
+    let next = without_record(fixture.receives(HOME, &late.with_block1(small)));
+    assert_eq!(next, reading(64, 0));
+}
+
+#[test]
+fn a_push_that_broke_off_goes_on_where_it_stood() {
+    let mut fixture = pushed_to(2_500);
+    fixture.image(block(0..1_024));
+    acknowledged(&mut fixture);
+    fixture.image(block(1_024..2_048));
+    let mut lines = Lines::new();
+    for _ in 0..200 {
+        lines = without_record(fixture.next_deadline());
+        if lines.iter().any(|line| line.contains("CON GET /5/0 ")) {
+            break;
+        }
+        if lines == reading(1_024, 1_024) {
+            fixture.image(block(1_024..2_048));
+        }
+    }
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert_eq!(reported(&mut fixture, 1, 0), reading(1_024, 1_024));
+    fixture.image(block(1_024..2_048));
+    assert_eq!(blocks(&fixture).0, Some((1, true, 1_024)));
+}
+
+#[test]
+fn a_device_that_lost_its_blocks_is_sent_them_anew_a_few_times() {
+    let mut fixture = pushed_to(2_500);
+    for _ in 0..PUSHES_LOST_MAX {
+        fixture.image(block(0..1_024));
+        assert_eq!(acknowledged(&mut fixture), reading(1_024, 1_024));
+        fixture.image(block(1_024..2_048));
+        let lost = fixture.piggybacked(Code::REQUEST_ENTITY_INCOMPLETE);
+        assert_eq!(
+            without_record(fixture.receives(HOME, &lost)),
+            Lines::new(),
+            "its state is read first"
+        );
+        fixture.next_deadline();
+        assert_eq!(reported(&mut fixture, 0, 0), reading(1_024, 0));
+    }
+    fixture.image(block(0..1_024));
+    let why = "writing the image to /5/0/0 failed: the device answered 4.08";
+    let failed = state("Transferring", "Failed", 0, why);
+    let answer = fixture.piggybacked(Code::REQUEST_ENTITY_INCOMPLETE);
+    assert_eq!(without_record(fixture.receives(HOME, &answer)), failed);
+}
+
+#[test]
+fn a_request_of_a_caller_goes_between_two_blocks() {
+    let mut fixture = pushed_to(2_500);
+    fixture.image(block(0..1_024));
+    fixture.ask(write("/3/0/14", "+01:00"));
+    let asked = acknowledged(&mut fixture);
+    assert!(
+        asked.iter().any(|it| it.contains("CON PUT /3/0/14")),
+        "{asked:?}"
+    );
+    let answer = fixture.piggybacked(Code::NOT_FOUND);
+    let next = without_record(fixture.receives(HOME, &answer));
+    assert!(next.contains(&reading(1_024, 1_024)[0]), "{next:?}");
+}
+
+#[test]
+fn an_image_that_cannot_be_read_is_read_again_later() {
+    let mut fixture = pushed_to(2_500);
+    assert_eq!(fixture.image(Err(ImageUnreadable)), Lines::new());
+    assert_eq!(later(&mut fixture, 2 * S), read("m3"));
+    assert_eq!(reported(&mut fixture, 0, 0), reading(1_024, 0));
+}
+
+#[test]
+fn a_push_that_the_service_forgot_is_no_second_installation() {
+    let mut fixture = pushed_to(2_500);
+    fixture.image(block(0..1_024));
+    fixture.restart();
+    assert_eq!(step_of(&fixture), Some(UpdateStep::Pushes));
+    fixture.timeout();
+    // The answer to the last block was lost: the device has the whole image.
+    let told = reported(&mut fixture, 2, 0);
+    assert!(told.last().unwrap().contains("CON POST /5/0/2"), "{told:?}");
+    fixture.restart();
+    fixture.timeout();
+    let installs = state("Downloaded", "Updating", 2_500, "");
+    assert_eq!(reported(&mut fixture, 3, 0), installs);
+}
+
+#[test]
+fn an_earlier_image_is_cleared_before_another_is_sent() {
+    let mut fixture = updatable();
+    fixture.begin_push(2_500);
+    let values = [("/5/0/3", 2), ("/5/0/9", 1)];
+    let cleared = without_record(fixture.answer_values("/5/0", &values));
+    assert_eq!(cleared, sent("CON PUT /5/0/0 format 42 \"\\0\" m2"));
+    let pushed = answered(&mut fixture, Code::CHANGED);
+    assert_eq!(pushed.last(), reading(1_024, 0).last());
+}
+
+/// A device that is about to be sent an image.
+fn pushed_to(bytes: u64) -> DeviceFixture {
+    let mut fixture = updatable();
+    fixture.begin_push(bytes);
+    let begun = all([
+        vec!["save place 3 Transferring 0 bytes".to_owned()],
+        reading(1_024.min(bytes), 0),
+    ]);
+    let values = [("/5/0/3", 0), ("/5/0/5", 0), ("/5/0/9", 1)];
+    let found = without_record(fixture.answer_values("/5/0", &values));
+    assert_eq!(found, begun);
+    fixture
+}
+
+fn reading(bytes: u64, from: u64) -> Lines {
+    vec![format!("read {bytes} bytes of the image from {from}")]
+}
+
+fn image(part: Range<usize>) -> Vec<u8> {
+    part.map(|at| (at % 251) as u8).collect()
+}
+
+fn block(part: Range<usize>) -> Result<Vec<u8>, ImageUnreadable> {
+    Ok(image(part))
+}
+
+/// Number, whether more follow and size of the block in flight, and the length that it states.
+fn blocks(fixture: &DeviceFixture) -> (Option<(u32, bool, usize)>, Option<u32>) {
+    let request = fixture.last_request();
+    let block = request.block1();
+    let block = block.map(|it| (it.number(), it.has_more(), it.size().unwrap().bytes()));
+    (block, request.size1())
+}
+
+/// The device acknowledges the block in flight and wants the next one.
+fn acknowledged(fixture: &mut DeviceFixture) -> Lines {
+    let block = fixture.last_request().block1().unwrap();
+    let answer = fixture.piggybacked(Code::CONTINUE).with_block1(block);
+    without_record(fixture.receives(HOME, &answer))
+}
+
 fn updatable() -> DeviceFixture {
     let mut fixture = DeviceFixture::new();
     fixture.register_with(&["lwm2m=1.1", "lt=86400", "b=U"], UPDATABLE);
     fixture
+}
+
+/// The device is given the URI.
+fn offered(message: &str) -> Lines {
+    let (campaign, key) = (CampaignId::from_bytes([7; 16]), ImageKey::of(&[1; 16], 3));
+    let uri = format!("{DOWNLOADS}/firmware/{campaign}/{key}");
+    sent(&format!("CON PUT /5/0/1 format 0 {uri:?} {message}"))
 }
 
 /// The object of the device is read.

@@ -37,6 +37,7 @@ use crate::device::snapshot::Snapshot;
 use crate::directory::bootstrap::ServiceUris;
 use crate::directory::sms::waking::{WakeUpFacts, WakingAction};
 use crate::effect::{Effect, Effects, Outbound};
+use crate::firmware::delivery::DownloadUris;
 use crate::ids::{ActionId, CustomerId, DeviceId, Endpoint, EventId, Iccid, SmsId};
 use crate::limits::Limits;
 use crate::moment::{Moment, Timestamp};
@@ -50,7 +51,7 @@ use crate::tags::Tags;
 pub(super) use blocks::{block, small_blocks};
 pub(super) use bootstrapping::plan;
 pub(super) use defining::definition;
-pub(super) use firmware::UPDATABLE;
+pub(super) use firmware::{DOWNLOADS, UPDATABLE};
 pub(super) use observing::{
     BATTERY, end_observing, end_observing_several, observation_lost, observe, observe_several,
     observe_several_under, observe_under, observing, read_several, tlv,
@@ -139,6 +140,10 @@ impl DeviceFixture {
             names,
             bootstrap: NoSecBootstrap::default(),
             uris: ServiceUris::default(),
+            downloads: DownloadUris {
+                http: Some(DOWNLOADS.into()),
+                ..DownloadUris::default()
+            },
             own: [OWN.parse().unwrap()].into(),
             addresses: AddressPolicy::PublicOnly,
         })));
@@ -454,7 +459,9 @@ impl DeviceFixture {
             | Effect::Expect(_)
             | Effect::Count(_)
             | Effect::Log(_)
-            | Effect::Send(Outbound::Rebind { .. } | Outbound::PrepareBootstrap(_)) => {}
+            | Effect::Send(
+                Outbound::Rebind { .. } | Outbound::PrepareBootstrap(_) | Outbound::ReadImage(_),
+            ) => {}
         }
     }
 

@@ -125,7 +125,7 @@ codes!(of_campaign_state, campaign_state, CampaignState {
     Done = 4,
     Cancelled = 5,
 });
-codes!(of_delivery_method, delivery_method, DeliveryMethod { Auto = 1, Pull = 2 });
+codes!(of_delivery_method, delivery_method, DeliveryMethod { Auto = 1, Pull = 2, Push = 3 });
 codes!(of_update_state, update_state, UpdateState {
     Pending = 1,
     Transferring = 2,
@@ -140,6 +140,7 @@ codes!(of_update_step, update_step, UpdateStep {
     Downloads = 2,
     Applies = 3,
     Installs = 4,
+    Pushes = 5,
 });
 codes!(of_observation_state, observation_state, ObservationState { Held = 1, Owed = 2 });
 codes!(of_protocol, protocol, Protocol { Udp = 1, Coap = 2, Lwm2m = 3 });

@@ -2,7 +2,8 @@
 
 use engine::firmware::FirmwareImage;
 use engine::firmware::campaign::{Campaign, CampaignDevice, CampaignRules, ImageSource};
-use engine::firmware::update::FirmwareUpdate;
+use engine::firmware::image_key::{IMAGE_KEY_BYTES, ImageKey};
+use engine::firmware::update::{FirmwareUpdate, UpdateImage};
 use engine::ids::{CampaignId, ImageId};
 use engine::moment::Timestamp;
 use minicbor::bytes::ByteArray;
@@ -49,6 +50,7 @@ struct CampaignV1<'a> {
     image: Option<ByteArray<16>>,
     #[n(5)]
     image_bytes: u64,
+    /// Empty if the service has the image.
     #[b(6)]
     uri: &'a str,
     #[n(7)]
@@ -100,14 +102,22 @@ pub(super) struct FirmwareUpdateV1<'a> {
     campaign: ByteArray<16>,
     #[n(1)]
     place: u32,
+    /// Empty if the service has the image.
     #[b(2)]
     uri: &'a str,
     #[n(3)]
-    image_bytes: Option<u64>,
+    image_bytes: u64,
     #[n(4)]
     retries_left: u8,
     #[n(5)]
     step: u8,
+    #[n(6)]
+    method: u8,
+    /// Absent if the device is given the URI of another server.
+    #[n(7)]
+    image: Option<ByteArray<16>>,
+    #[n(8)]
+    key: Option<ByteArray<IMAGE_KEY_BYTES>>,
 }
 
 /// Writes an image.
@@ -141,9 +151,9 @@ pub(crate) fn read_image(value: &[u8]) -> Result<FirmwareImage, Unreadable> {
 /// Writes a campaign.
 pub(crate) fn write_campaign(campaign: &Campaign) -> Vec<u8> {
     let rules = &campaign.rules;
-    let (image, image_bytes) = match &campaign.source {
-        ImageSource::Stored { image, bytes } => (Some(*image), *bytes),
-        ImageSource::Elsewhere => (None, 0),
+    let (image, image_bytes, uri) = match &campaign.source {
+        ImageSource::Stored { image, bytes } => (Some(*image), *bytes, ""),
+        ImageSource::Elsewhere(uri) => (None, 0, &**uri),
     };
     let record = CampaignV1 {
         id: ByteArray::from(*campaign.id.as_bytes()),
@@ -152,7 +162,7 @@ pub(crate) fn write_campaign(campaign: &Campaign) -> Vec<u8> {
         created_at_ms: campaign.created_at.as_ms(),
         image: image.map(|image| ByteArray::from(*image.as_bytes())),
         image_bytes,
-        uri: &campaign.uri,
+        uri,
         secret: ByteArray::from(campaign.secret),
         method: code::of_delivery_method(campaign.method),
         devices: campaign.devices,
@@ -182,9 +192,8 @@ pub(crate) fn read_campaign(value: &[u8]) -> Result<Campaign, Unreadable> {
                 image: ImageId::from_bytes(image.into()),
                 bytes: record.image_bytes,
             },
-            None => ImageSource::Elsewhere,
+            None => ImageSource::Elsewhere(record.uri.into()),
         },
-        uri: record.uri.into(),
         secret: record.secret.into(),
         method: code::delivery_method(record.method)?,
         devices: record.devices,
@@ -228,23 +237,39 @@ pub(crate) fn read_campaign_device(value: &[u8]) -> Result<CampaignDevice, Unrea
 
 /// The update of a device as it is stored.
 pub(super) fn update_record(update: &FirmwareUpdate) -> FirmwareUpdateV1<'_> {
+    let (image, key, uri) = match &update.image {
+        UpdateImage::Stored { image, key, .. } => (Some(image), Some(key), ""),
+        UpdateImage::Elsewhere(uri) => (None, None, &**uri),
+    };
     FirmwareUpdateV1 {
         campaign: ByteArray::from(*update.campaign.as_bytes()),
         place: update.place,
-        uri: &update.uri,
-        image_bytes: update.image_bytes,
+        uri,
+        image_bytes: update.image_bytes().unwrap_or_default(),
         retries_left: update.retries_left,
         step: code::of_update_step(update.step),
+        method: code::of_delivery_method(update.method),
+        image: image.map(|image| ByteArray::from(*image.as_bytes())),
+        key: key.map(|key| ByteArray::from(*key.as_bytes())),
     }
 }
 
 /// The update of a device as it was stored.
 pub(super) fn read_update(record: &FirmwareUpdateV1<'_>) -> Result<FirmwareUpdate, Unreadable> {
+    let image = match (record.image, record.key) {
+        (Some(image), Some(key)) => UpdateImage::Stored {
+            image: ImageId::from_bytes(image.into()),
+            bytes: record.image_bytes,
+            key: ImageKey::from_bytes(key.into()),
+        },
+        (Some(_), None) => return Err(Unreadable::Damaged("the key of an image")),
+        (None, _) => UpdateImage::Elsewhere(record.uri.into()),
+    };
     Ok(FirmwareUpdate {
         campaign: CampaignId::from_bytes(record.campaign.into()),
         place: record.place,
-        uri: record.uri.into(),
-        image_bytes: record.image_bytes,
+        image,
+        method: code::delivery_method(record.method)?,
         retries_left: record.retries_left,
         step: code::update_step(record.step)?,
     })

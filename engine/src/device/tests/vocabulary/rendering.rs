@@ -67,6 +67,12 @@ impl Names {
                 let message = Message::decode(datagram).expect("we send well-formed messages");
                 format!("send {to}: {}", self.message(&message))
             }
+            Effect::Send(Outbound::ReadImage(range)) => {
+                format!(
+                    "read {} bytes of the image from {}",
+                    range.bytes, range.from
+                )
+            }
             Effect::Send(Outbound::PrepareBootstrap(order)) => {
                 format!("prepare bootstrap of {}", order.peer)
             }
