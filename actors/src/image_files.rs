@@ -15,6 +15,8 @@ use engine::ids::ImageId;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
+use crate::image_progress::ImageProgress;
+
 use pieces::{PIECE_BYTES, PieceCache};
 
 /// How the name of a file ends that is still being received.
@@ -29,6 +31,7 @@ pub struct ImageFiles {
     directory: Arc<Path>,
     pieces: Arc<PieceCache>,
     reading: Arc<Semaphore>,
+    progress: ImageProgress,
 }
 
 /// A file that is being received; it is removed unless it is kept.
@@ -60,6 +63,7 @@ impl ImageFiles {
             directory: directory.as_ref().into(),
             pieces: Arc::default(),
             reading: Arc::new(Semaphore::new(READ_AT_ONCE)),
+            progress: ImageProgress::default(),
         }
     }
 
@@ -89,6 +93,11 @@ impl ImageFiles {
             Ok(()) | Err(_) => Ok(()),
         })
         .await
+    }
+
+    /// How much of their images devices were given.
+    pub fn progress(&self) -> &ImageProgress {
+        &self.progress
     }
 
     /// A part of an image, if it is in memory; a shorter one at the end of a piece.

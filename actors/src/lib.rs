@@ -14,6 +14,7 @@ pub mod devices;
 mod drop_tally;
 pub mod http;
 pub mod image_files;
+pub mod image_progress;
 pub mod jobs;
 pub mod kept_sessions;
 pub mod logging;

@@ -5,6 +5,7 @@ mod alarm;
 mod bootstrap;
 pub mod context;
 mod device;
+mod downloads;
 mod peer_arbiters;
 
 use std::cell::RefMut;
@@ -33,6 +34,7 @@ use engine::device::Device;
 use engine::device::record::RestoredDevice;
 use engine::dispatch::datagram_form::DatagramForm;
 use engine::dispatch::{Classified, DropReason};
+use engine::firmware::download::ImageRequest;
 use engine::ids::{CustomerId, DeviceKey};
 use engine::limits::INPUTS_MAX;
 use engine::moment::Timestamp;
@@ -331,6 +333,7 @@ impl Registry {
                     Classified::ToEndpoint(..)
                     | Classified::ToPeer(_)
                     | Classified::ToAddress(_)
+                    | Classified::ToImage(_)
                     | Classified::Answered { .. }
                     | Classified::Ignored(_) => None,
                 })
@@ -388,6 +391,7 @@ impl Registry {
             }
             ArbiterEffect::SendRouteHint(hint) => self.others().send_hint(hint),
             ArbiterEffect::TellOfStranger(to, peer) => self.others().send_stranger(to, peer),
+            ArbiterEffect::ReadImage(request) => self.read_image(request, ctx),
             ArbiterEffect::Send(to, datagram) => self.context.send(to, datagram),
             ArbiterEffect::SendSecured(device, message) => self.context.seal(device, &message),
             ArbiterEffect::Drop(number, reason) => {
@@ -496,6 +500,23 @@ impl Registry {
                 });
             }
         }
+    }
+
+    fn read_image(&self, request: Box<ImageRequest>, ctx: &mut Context<Self>) {
+        let context = Rc::clone(&self.context);
+        let read = async move {
+            let found = downloads::block_of(context, &request).await;
+            (request, found)
+        };
+        ctx.spawn(
+            read.into_actor(self)
+                .map(|(request, found), registry, ctx| {
+                    registry.decide(ctx, |arbiter, at, out| {
+                        arbiter.handle_image_read(at, &request, found, out);
+                    });
+                    registry.end_turn();
+                }),
+        );
     }
 
     fn ask_store<T: 'static>(

@@ -11,7 +11,8 @@ use engine::change::{Batch, UniqueName};
 use engine::device::record::RestoredDevice;
 use engine::directory::sms::waking::WakeUpFacts;
 use engine::dispatch::DevicesAtAddress;
-use engine::ids::{CustomerId, DeviceKey};
+use engine::firmware::download::OfferedImage;
+use engine::ids::{CampaignId, CustomerId, DeviceKey};
 use engine::known_devices::KnownDevices;
 use engine::limits::SmsRules;
 use engine::moment::Timestamp;
@@ -93,6 +94,10 @@ impl DeviceReads for SyntheticStore {
     }
 
     fn profile_by_name(&self, _: UniqueName) -> ReadAnswer<Option<Profile>> {
+        unknown()
+    }
+
+    fn offered_image(&self, _: CampaignId) -> ReadAnswer<Option<OfferedImage>> {
         unknown()
     }
 

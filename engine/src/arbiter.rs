@@ -41,9 +41,10 @@ use crate::dispatch::router::{ForwardedDatagram, RouteDecision, RouteHint, Route
 use crate::dispatch::shard_map::{ArbiterId, ShardMap};
 use crate::dispatch::{self, Classified, DevicesAtAddress, DropReason, RateScope, Restoration};
 use crate::event::Event;
+use crate::firmware::download::{ImageBlock, ImageRequest};
 use crate::ids::DeviceKey;
 use crate::known_devices::{DeviceMark, KnownDevices};
-use crate::limits::{INPUTS_MAX, LOOKUPS_MAX, STORE_RETRY_MS, UNFINISHED_BYTES_MAX};
+use crate::limits::{DOWNLOADS_MAX, INPUTS_MAX, LOOKUPS_MAX, STORE_RETRY_MS, UNFINISHED_BYTES_MAX};
 use crate::moment::{Moment, Timestamp};
 use crate::peer::{AssociationId, Peer, Transport};
 use crate::profile::Profile;
@@ -90,6 +91,8 @@ pub struct Arbiter<H, R> {
     pending_lookups: PendingLookups,
     strangers: Strangers,
     unfinished_bodies: UnfinishedBodies,
+    /// Blocks of images that are being read.
+    downloads: usize,
     deadlines: Deadlines,
     timers: BTreeSet<(Timestamp, Timer)>,
     /// The start, until every device is restored.
@@ -172,6 +175,7 @@ impl<H, R> Arbiter<H, R> {
             pending_lookups: PendingLookups::within(bounds.address_queues),
             strangers: Strangers::default(),
             unfinished_bodies: UnfinishedBodies::within(bounds.unfinished_bytes_max),
+            downloads: 0,
             deadlines: Deadlines::default(),
             timers: BTreeSet::new(),
             startup: None,
@@ -322,6 +326,28 @@ impl<H, R> Arbiter<H, R> {
         }
         if self.pending_lookups.address_queues.has(address) {
             self.set_timer(at.now, ADDRESS_PAUSE_MS, Timer::Address(address));
+        }
+    }
+
+    /// Takes the block of an image that a device downloads; none if the image is not offered to it.
+    pub fn handle_image_read(
+        &mut self,
+        at: &Conditions,
+        request: &ImageRequest,
+        found: Result<Option<ImageBlock>, StoreUnavailable>,
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        self.downloads = self.downloads.saturating_sub(1);
+        let origin = Origin::of_image_request(request);
+        match found {
+            Ok(Some(block)) => {
+                let response = request.response(&block);
+                out.extend(response.map(|response| sending(origin, response.encode())));
+            }
+            Ok(None) => self.dispatch(at, origin, dispatch::unknown_image(request), out),
+            Err(StoreUnavailable) => {
+                self.dispatch(at, origin, dispatch::overloaded(&request.datagram), out);
+            }
         }
     }
 
@@ -635,6 +661,7 @@ impl<H, R> Arbiter<H, R> {
                 self.follow(at, route, out);
             }
             Classified::ToAddress(arrival) => self.look_up_address(at, arrival, out),
+            Classified::ToImage(request) => self.read_image(at, request, out),
             Classified::ToDevice(key, arrival) => self.route_to(at, key, arrival, out),
             Classified::Answered { datagram, reason } => {
                 if reason.is_of_stranger()
@@ -651,6 +678,27 @@ impl<H, R> Arbiter<H, R> {
                 out.push_back(ArbiterEffect::Drop(origin.number, reason))
             }
         }
+    }
+
+    /// Has the block of an image read. What a sender at an address without a device asks for is
+    /// looked up within the rate of all of them.
+    fn read_image(
+        &mut self,
+        at: &Conditions,
+        request: Box<ImageRequest>,
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        let origin = Origin::of_image_request(&request);
+        if self.downloads >= DOWNLOADS_MAX {
+            return self.dispatch(at, origin, dispatch::overloaded(&request.datagram), out);
+        }
+        if origin.device.is_none()
+            && let Err(scope) = self.admit_handling(StrangerHandling::LookUp, at, origin.peer)
+        {
+            return out.push_back(over_rate(origin.number, scope));
+        }
+        self.downloads += 1;
+        out.push_back(ArbiterEffect::ReadImage(request));
     }
 
     fn is_known(&self, mark: DeviceMark<'_>) -> bool {
@@ -677,10 +725,7 @@ impl<H, R> Arbiter<H, R> {
     ) {
         self.note_if_stranger(at, origin, reason, out);
         out.push_back(ArbiterEffect::Drop(origin.number, reason));
-        out.push_back(match origin.device {
-            Some(device) => ArbiterEffect::SendSecured(device, datagram),
-            None => ArbiterEffect::Send(origin.peer, datagram),
-        });
+        out.push_back(sending(origin, datagram));
     }
 
     /// Counts a refusal against its sender, if that is no known device. While devices are restored
@@ -1001,6 +1046,13 @@ fn release<H, R>(
             out.push_back(ArbiterEffect::Release(key, handle.handle));
         }
         Some(Child::Restoring(_) | Child::Parked) | None => {}
+    }
+}
+
+fn sending<H, R>(origin: Origin, datagram: Vec<u8>) -> ArbiterEffect<H, R> {
+    match origin.device {
+        Some(device) => ArbiterEffect::SendSecured(device, datagram),
+        None => ArbiterEffect::Send(origin.peer, datagram),
     }
 }
 

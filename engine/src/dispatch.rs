@@ -19,7 +19,9 @@ use protocol::coap::option;
 
 use crate::datagram::{Datagram, Inbound, UdpDatagram};
 use crate::diagnostic::{self, Recipient};
-use crate::ids::{DeviceKey, Endpoint};
+use crate::firmware::download::ImageRequest;
+use crate::firmware::image_key::ImageKey;
+use crate::ids::{CampaignId, DeviceKey, Endpoint};
 use crate::limits::OVERLOAD_MAX_AGE_S;
 use crate::location::Location;
 use crate::peer::{Peer, Transport};
@@ -49,6 +51,8 @@ pub enum Classified {
     ToPeer(Datagram),
     /// To the device with the address of the sender.
     ToAddress(Inbound),
+    /// To the image that a device downloads.
+    ToImage(Box<ImageRequest>),
     /// To the device that the sender has proved to be, or claims to be in a handshake.
     ToDevice(DeviceKey, Inbound),
     /// To no device; it is answered here.
@@ -71,6 +75,7 @@ impl Classified {
             | Self::ToLocation(..)
             | Self::ToPeer(_)
             | Self::ToAddress(_)
+            | Self::ToImage(_)
             | Self::ToDevice(..)
             | Self::Ignored(_) => None,
         }
@@ -95,7 +100,12 @@ impl Classified {
             {
                 overloaded(&datagram)
             }
-            Self::ToPeer(_) | Self::ToDevice(..) | Self::Answered { .. } | Self::Ignored(_) => self,
+            // A download needs no write.
+            Self::ToPeer(_)
+            | Self::ToImage(_)
+            | Self::ToDevice(..)
+            | Self::Answered { .. }
+            | Self::Ignored(_) => self,
         }
     }
 }
@@ -109,7 +119,7 @@ pub enum DropReason {
     UnknownOption,
     /// It registers without an endpoint name, or with one that no device has.
     UnknownEndpoint,
-    /// It names a registration that does not exist.
+    /// It names a registration or an image that does not exist.
     UnknownLocation,
     /// It is from a peer without a device.
     UnknownPeer,
@@ -184,12 +194,39 @@ pub fn classify(number: u64, peer: Peer, bytes: &[u8]) -> Classified {
 }
 
 /// Classifies a message over the security association with a device: it goes to the device that
-/// proved its keys, whatever name or location it has.
+/// proved its keys, whatever name or location it has, unless it asks for an image.
 pub fn classify_secured(origin: (u64, Peer), device: DeviceKey, bytes: &[u8]) -> Classified {
     match read_message(origin, bytes) {
-        Ok(datagram) => Classified::ToDevice(device, Inbound::Message(datagram)),
+        Ok(datagram) => {
+            let is_request = datagram.message.code.is_request();
+            let route = is_request.then(|| CoapRoute::of(&datagram.message));
+            if let Some(CoapRoute::Download(campaign, key)) = route {
+                return to_image((campaign, key), Some(device), datagram);
+            }
+            Classified::ToDevice(device, Inbound::Message(datagram))
+        }
         Err(refused) => *refused,
     }
+}
+
+fn to_image(
+    (campaign, key): (CampaignId, ImageKey),
+    device: Option<DeviceKey>,
+    datagram: Datagram,
+) -> Classified {
+    Classified::ToImage(Box::new(ImageRequest {
+        campaign,
+        key,
+        device,
+        datagram,
+    }))
+}
+
+/// The answer to a request for an image that is not offered to its sender.
+pub fn unknown_image(request: &ImageRequest) -> Classified {
+    let message = &request.datagram.message;
+    let answer = refuse(message, Code::NOT_FOUND, diagnostic::NO_RESOURCE);
+    answered(answer, DropReason::UnknownLocation)
 }
 
 /// Classifies a message over a session that was made with a key for bootstrap alone: what else it
@@ -288,7 +325,10 @@ pub fn unknown_address(arrival: &Inbound, of_devices: Restoration) -> Classified
         | CoapRoute::UnknownLocation
         | CoapRoute::NotAllowed(CoapResource::Registration(_)) => DropReason::UnknownLocation,
         CoapRoute::Data | CoapRoute::NotAllowed(CoapResource::Data) => DropReason::UnknownAddress,
-        CoapRoute::Send | CoapRoute::NotAllowed(_) | CoapRoute::Unknown => DropReason::UnknownPeer,
+        CoapRoute::Send
+        | CoapRoute::Download(..)
+        | CoapRoute::NotAllowed(_)
+        | CoapRoute::Unknown => DropReason::UnknownPeer,
     };
     answered(refuse(message, code, text), reason)
 }
@@ -314,7 +354,9 @@ pub(crate) fn refusal_of(request: &Message) -> (Code, &'static str) {
         CoapRoute::Data | CoapRoute::NotAllowed(CoapResource::Data) => {
             (Code::UNAUTHORIZED, diagnostic::UNKNOWN_ADDRESS)
         }
-        CoapRoute::NotAllowed(_) | CoapRoute::Unknown => (Code::NOT_FOUND, diagnostic::NO_RESOURCE),
+        CoapRoute::Download(..) | CoapRoute::NotAllowed(_) | CoapRoute::Unknown => {
+            (Code::NOT_FOUND, diagnostic::NO_RESOURCE)
+        }
     }
 }
 
@@ -381,7 +423,7 @@ fn classify_message(datagram: Datagram) -> Classified {
         CoapRoute::UnknownLocation | CoapRoute::NotAllowed(CoapResource::Registration(None)) => {
             unknown_name(datagram)
         }
-
+        CoapRoute::Download(campaign, key) => to_image((campaign, key), None, datagram),
         CoapRoute::Send | CoapRoute::Data | CoapRoute::NotAllowed(_) | CoapRoute::Unknown => {
             Classified::ToPeer(datagram)
         }

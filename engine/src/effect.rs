@@ -70,6 +70,15 @@ pub enum Outbound {
     PrepareBootstrap(Box<BootstrapOrder>),
     /// Read a part of an image, and give it to the device.
     ReadImage(ImageRange),
+    /// Note how much of its image the device has.
+    NoteTransferred {
+        /// The campaign.
+        campaign: CampaignId,
+        /// The place of the device in the campaign.
+        place: u32,
+        /// The bytes that it acknowledged.
+        bytes: u64,
+    },
 }
 
 /// The outcome of sending a bare datagram.

@@ -3,6 +3,7 @@
 
 pub mod campaign;
 pub mod delivery;
+pub mod download;
 pub mod image_key;
 pub mod runner;
 pub mod update;

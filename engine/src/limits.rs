@@ -81,6 +81,14 @@ pub const UPDATE_READ_MS_MAX: i64 = 300_000;
 /// poor connection, few enough that a device without block-wise transfer fails within a minute.
 pub const PUSHES_LOST_MAX: u8 = 5;
 
+/// Blocks of images that an arbiter reads at a time for devices that download over CoAP: as many as
+/// a disk has work for. Requests beyond that are answered 5.03 with Max-Age.
+pub const DOWNLOADS_MAX: usize = 256;
+
+/// Devices whose progress in getting an image is in memory: those of ten campaigns with the highest
+/// concurrency, in a few megabytes. Beyond it, the one that began first is shown without.
+pub const IMAGE_PROGRESS_MAX: usize = 100_000;
+
 /// The bytes of images that are kept in memory, of all images and for all devices, so that devices
 /// that are sent the same image do not each read the file. Beyond it, what was not used for longest
 /// is dropped.

@@ -7,12 +7,15 @@
 //!  DELETE /rd/{location}   deregister   (section 6.2.3)
 //!  POST   /dp              Send         (section 6.4.6)
 //!  POST   /bs              bootstrap    (section 6.1)
+//!  GET    /firmware/{campaign}/{key}    a firmware image
 //!  POST   /                data of a plain device
 //! ```
 
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 
+use crate::firmware::image_key::ImageKey;
+use crate::ids::CampaignId;
 use crate::location::Location;
 
 /// What a request of a device means.
@@ -30,6 +33,8 @@ pub enum CoapRoute {
     Data,
     /// It requests its bootstrap.
     Bootstrap,
+    /// It downloads the image of a campaign.
+    Download(CampaignId, ImageKey),
     /// The resource has no such method.
     NotAllowed(CoapResource),
     /// The path of a registration without a valid location.
@@ -74,6 +79,8 @@ pub enum CoapResource {
     Data,
     /// Where devices are bootstrapped.
     Bootstrap,
+    /// The image of a campaign, for the device with this key.
+    Image(CampaignId, ImageKey),
 }
 
 impl DeviceOperation {
@@ -90,7 +97,9 @@ impl DeviceOperation {
             CoapRoute::Send => Self::Send,
             CoapRoute::Data => Self::Data,
             CoapRoute::Bootstrap => Self::Bootstrap,
-            CoapRoute::NotAllowed(_) | CoapRoute::Unknown => Self::Unknown,
+            CoapRoute::Download(..) | CoapRoute::NotAllowed(_) | CoapRoute::Unknown => {
+                Self::Unknown
+            }
         }
     }
 }
@@ -99,14 +108,20 @@ impl CoapRoute {
     /// What a request means.
     pub fn of(request: &Message) -> Self {
         let mut path = request.uri_path();
-        let resource = match [path.next(), path.next(), path.next()] {
+        let resource = match [path.next(), path.next(), path.next(), path.next()] {
             [None, ..] => CoapResource::Data,
-            [Some("rd"), None, None] => CoapResource::Registrations,
-            [Some("rd"), Some(segment), None] => {
+            [Some("rd"), None, ..] => CoapResource::Registrations,
+            [Some("rd"), Some(segment), None, _] => {
                 CoapResource::Registration(Location::parse(segment))
             }
-            [Some("dp"), None, None] => CoapResource::Send,
-            [Some("bs"), None, None] => CoapResource::Bootstrap,
+            [Some("dp"), None, ..] => CoapResource::Send,
+            [Some("bs"), None, ..] => CoapResource::Bootstrap,
+            [Some("firmware"), Some(campaign), Some(key), None] => {
+                match (CampaignId::parse(campaign), ImageKey::parse(key)) {
+                    (Ok(campaign), Some(key)) => CoapResource::Image(campaign, key),
+                    (Ok(_) | Err(_), _) => return Self::Unknown,
+                }
+            }
             _ => return Self::Unknown,
         };
         match (request.code, resource) {
@@ -119,6 +134,7 @@ impl CoapRoute {
             (Code::POST | Code::DELETE, CoapResource::Registration(None)) => Self::UnknownLocation,
             (Code::POST, CoapResource::Send) => Self::Send,
             (Code::POST, CoapResource::Bootstrap) => Self::Bootstrap,
+            (Code::GET, CoapResource::Image(campaign, key)) => Self::Download(campaign, key),
             (_, resource) => Self::NotAllowed(resource),
         }
     }

@@ -60,7 +60,7 @@ pub struct TestBed<'a> {
 /// A property that must hold.
 type Law = fn(&TestBed<'_>);
 
-const LAWS: [(&str, Law); 98] = [
+const LAWS: [(&str, Law); 99] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -255,6 +255,10 @@ const LAWS: [(&str, Law); 98] = [
         schedules::know_the_open_requests_of_a_job,
     ),
     ("firmware images come back", firmware::images_come_back),
+    (
+        "the image of an open campaign is offered",
+        firmware::the_image_of_an_open_campaign_is_offered,
+    ),
     ("campaigns come back", firmware::campaigns_come_back),
     (
         "devices of a campaign are counted by their state",

@@ -11,7 +11,8 @@ use engine::change::UniqueName;
 use engine::device::record::RestoredDevice;
 use engine::directory::sms::waking::WakeUpFacts;
 use engine::dispatch::DevicesAtAddress;
-use engine::ids::{CustomerId, DeviceKey};
+use engine::firmware::download::OfferedImage;
+use engine::ids::{CampaignId, CustomerId, DeviceKey};
 use engine::known_devices::KnownDevices;
 use engine::limits::SmsRules;
 use engine::policy::CustomerSettings;
@@ -30,6 +31,9 @@ pub trait DeviceReads: Send + Sync {
     /// The profile of the device that has a name: its keys, if the name is the identity that it
     /// claims in a handshake.
     fn profile_by_name(&self, name: UniqueName) -> ReadAnswer<Option<Profile>>;
+
+    /// The stored image of a campaign that has not ended.
+    fn offered_image(&self, campaign: CampaignId) -> ReadAnswer<Option<OfferedImage>>;
 
     /// The device that a registration's location names by the first half of its key.
     fn device_at(&self, prefix: [u8; 8]) -> ReadAnswer<Option<DeviceKey>>;

@@ -26,9 +26,6 @@ pub trait FirmwareReads: Send + Sync {
     /// The campaigns of a customer, newest first.
     fn campaigns_of(&self, customer: CustomerId, page: PageRequest) -> ReadAnswer<Page<Campaign>>;
 
-    /// A campaign of any customer that has not ended.
-    fn open_campaign(&self, id: CampaignId) -> ReadAnswer<Option<Campaign>>;
-
     /// The campaigns that have not ended, the oldest first; read at the start.
     fn open_campaigns(&self) -> ReadAnswer<Vec<Campaign>>;
 

@@ -5,6 +5,7 @@
 mod observing;
 mod reading;
 mod sending;
+mod updating;
 
 use std::path::Path;
 use std::process::Command;

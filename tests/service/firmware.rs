@@ -1,7 +1,11 @@
 //! Do devices update their firmware in campaigns, whatever happens meanwhile?
 
 use harness::device::configuration::Configuration;
-use harness::device::resource::{FIRMWARE_PACKAGE, FIRMWARE_URI, firmware, firmware_by_push};
+use harness::device::resource::{
+    FIRMWARE_PACKAGE, FIRMWARE_URI, Resource, firmware, firmware_by_push,
+};
+use protocol::coap::block::{Block, BlockSize, More};
+use protocol::coap::code::Code;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value as Lwm2mValue;
 use serde_json::{Value, json};
@@ -14,12 +18,15 @@ use crate::vocabulary::client::ApiClient;
 use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::http::{Request, Response};
 use crate::vocabulary::poll::until;
+use crate::vocabulary::secured::SecuredDevice;
 use crate::vocabulary::service::Service;
+use crate::vocabulary::wire::{DeviceSocket, request};
 
 const IMAGE: &str = "an image of forty-two bytes, in plain text";
 const IMAGES: &str = "/management-api/v1/firmware/images";
 const CAMPAIGNS: &str = "/management-api/v1/firmware/campaigns";
 const OCTETS: &str = "application/octet-stream";
+const PSK: &str = "a key of 16 byte";
 const INSTALL: Path = Path::resource(5, 0, 2);
 
 #[test]
@@ -140,6 +147,11 @@ fn a_device_downloads_the_image_from_the_uri_that_it_is_given() {
     };
     let whole = get(("accept", "*/*"));
     assert_eq!((whole.status, whole.text()), (200, IMAGE));
+    let row = &rows(&caller, &created)[0];
+    assert_eq!(
+        (&row["state"], &row["bytes"]),
+        (&json!("TRANSFERRING"), &json!(IMAGE.len()))
+    );
     assert_eq!(whole.header("accept-ranges"), Some("bytes"));
     let etag = whole.header("etag").unwrap().to_owned();
     let part = get(("range", "bytes=3-7"));
@@ -284,6 +296,66 @@ fn every_fault_of_a_campaign_is_named() {
 }
 
 #[test]
+fn an_image_is_downloaded_over_coap_block_by_block() {
+    let (service, caller) = start(&[]);
+    caller.create_device("meter-1", DEVICE_IP);
+    let device = Device::registered(&service, downloading_over_coap("meter-1"));
+    let image = stored(&caller);
+    let body = with(campaign(&image, &["meter-1"]), "retries", 10);
+    let created = caller.post(CAMPAIGNS, &body).expect(201);
+    let uri = given_uri(&device);
+    let path = uri.strip_prefix(&format!("coap://{}/", service.coap));
+    let path: Vec<_> = path.expect("the port for CoAP").split('/').collect();
+    // From another port than that of the registration.
+    let socket = DeviceSocket::to(&service);
+    let get = |path: &[&str], id| request(Code::GET, id).with_uri_path(path);
+    let block = |number| Block::new(number, More::No, BlockSize::MIN);
+    let second = socket.ask(&get(&path, 1).with_block2(block(1)));
+    assert_eq!(second.code, Code::CONTENT);
+    assert_eq!(second.payload, IMAGE.as_bytes()[16..32]);
+    assert_eq!((second.size2(), second.etag().is_some()), (None, true));
+    assert_eq!(rows(&caller, &created)[0]["bytes"], 32);
+    let last = socket.ask(&get(&path, 2).with_block2(block(2)));
+    assert_eq!(last.block2().map(Block::has_more), Some(false));
+    assert_eq!(last.payload, IMAGE.as_bytes()[32..]);
+    let beyond = socket.ask(&get(&path, 3).with_block2(block(3)));
+    assert_eq!(beyond.code, Code::BAD_REQUEST);
+    let whole = socket.ask(&get(&path, 4));
+    assert_eq!((whole.block2(), whole.etag()), (None, second.etag()));
+    assert_eq!(whole.payload, IMAGE.as_bytes());
+    let posted = request(Code::POST, 5).with_uri_path(&path);
+    assert_eq!(socket.ask(&posted).code, Code::METHOD_NOT_ALLOWED);
+    let mut guessed = path.clone();
+    let key = guessed[2].replace(['0', '1'], "2");
+    guessed[2] = &key;
+    assert_eq!(socket.ask(&get(&guessed, 6)).code, Code::NOT_FOUND);
+    post(&caller, &created, "cancel").expect(200);
+    let mut id = 6;
+    until("the end of the campaign", || {
+        id += 1;
+        let answer = socket.ask(&get(&path, id));
+        (answer.code == Code::NOT_FOUND).then_some(())
+    });
+}
+
+#[test]
+fn an_image_is_downloaded_over_dtls() {
+    let (service, caller) = start(&[]);
+    caller.create_device("meter-1", DEVICE_IP);
+    let device = Device::registered(&service, downloading_over_coap("meter-1"));
+    let image = stored(&caller);
+    let body = with(campaign(&image, &["meter-1"]), "retries", 10);
+    caller.post(CAMPAIGNS, &body).expect(201);
+    let uri = given_uri(&device);
+    let path = uri.split('/').skip(3);
+    caller.create_secured_device("meter-2", PSK);
+    let mut secured = SecuredDevice::connected(DEVICE_IP, &service, "meter-2", PSK);
+    let whole = secured.ask(&request(Code::GET, 1).with_uri_path(path));
+    assert_eq!(whole.code, Code::CONTENT);
+    assert_eq!(whole.payload, IMAGE.as_bytes());
+}
+
+#[test]
 fn an_image_is_pushed_to_a_device_that_downloads_none() {
     let (service, caller) = start(&[]);
     caller.create_device("meter-1", DEVICE_IP);
@@ -397,6 +469,15 @@ fn pushed_to(id: &str, (receive, install): (u8, u8)) -> Configuration {
     let mut configuration = Configuration::new(id);
     let resources = firmware_by_push(receive, install);
     configuration.resources.extend(resources);
+    configuration
+}
+
+/// The same of a device that downloads over CoAP and then fails.
+fn downloading_over_coap(id: &str) -> Configuration {
+    let mut configuration = configuration(id, (9, 1));
+    let protocol = Path::resource_instance(5, 0, 8, 0);
+    let over_coap = Resource::holding(protocol, Lwm2mValue::Integer(0));
+    configuration.resources.push(over_coap);
     configuration
 }
 

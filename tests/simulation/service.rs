@@ -153,6 +153,7 @@ impl Directory {
                 DatagramOwner::Named(self.who_by_prefix.get(&location.device).copied())
             }
             Classified::ToAddress(_) => DatagramOwner::Addressed(from),
+            Classified::ToImage(_) => DatagramOwner::Nobodys,
             // A device may be asked to repeat a request later.
             Classified::ToPeer(sent) if sent.message.code.is_request() => DatagramOwner::Nobodys,
             Classified::ToPeer(_) => DatagramOwner::Behind(from),

@@ -223,7 +223,10 @@ pub(crate) fn requests_sent(
                 }
             }
             Outbound::SendUdp { action, .. } => thrown = saved.take().filter(|it| it == action),
-            Outbound::Rebind { .. } | Outbound::PrepareBootstrap(_) | Outbound::ReadImage(_) => {}
+            Outbound::Rebind { .. }
+            | Outbound::PrepareBootstrap(_)
+            | Outbound::ReadImage(_)
+            | Outbound::NoteTransferred { .. } => {}
         }
     }
     (sent, thrown)
@@ -244,7 +247,8 @@ pub(crate) fn is_accepted(outbound: &[Outbound]) -> bool {
         Outbound::Rebind { .. }
         | Outbound::SendUdp { .. }
         | Outbound::PrepareBootstrap(_)
-        | Outbound::ReadImage(_) => false,
+        | Outbound::ReadImage(_)
+        | Outbound::NoteTransferred { .. } => false,
     };
     outbound.iter().any(is_success)
 }

@@ -155,6 +155,9 @@ impl DeviceActor {
                     self.commit(batch, span, ctx);
                 }
                 CellEffect::ReadProfile => self.read_profile(span.clone(), ctx),
+                CellEffect::NoteTransferred(campaign, place, bytes) => {
+                    self.context.images.progress().note(campaign, place, bytes);
+                }
                 CellEffect::ReadImage(range) => {
                     let ImageRange { image, from, bytes } = range;
                     match self.context.images.find(image, from, bytes) {

@@ -26,7 +26,7 @@ use crate::device::Device;
 use crate::dispatch::peer_table::PeerBinding;
 use crate::effect::{Effect, Effects, Outbound, SendOutcome};
 use crate::firmware::{ImageRange, ImageUnreadable};
-use crate::ids::{ActionId, TraceId};
+use crate::ids::{ActionId, CampaignId, TraceId};
 use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
 use crate::policy::CustomerPolicy;
@@ -51,6 +51,8 @@ pub enum CellEffect<R> {
     PrepareBootstrap(Box<BootstrapOrder>),
     /// Read a part of an image, then call `handle_image`.
     ReadImage(ImageRange),
+    /// Note how many bytes of its image the device at a place of a campaign has.
+    NoteTransferred(CampaignId, u32, u64),
     /// Route the device's datagrams to it: it was at the first peer and is at the second.
     Rebind(Option<Peer>, Option<Peer>),
     /// Send a datagram.
@@ -456,6 +458,11 @@ impl<R> DeviceCell<R> {
                     self.open = Some(Box::new(Awaiting::Bootstrap));
                     CellEffect::PrepareBootstrap(order)
                 }
+                Outbound::NoteTransferred {
+                    campaign,
+                    place,
+                    bytes,
+                } => CellEffect::NoteTransferred(campaign, place, bytes),
                 Outbound::ReadImage(range) => {
                     self.open = Some(Box::new(Awaiting::Image));
                     CellEffect::ReadImage(range)

@@ -11,6 +11,7 @@ use crate::dispatch::DropReason;
 use crate::dispatch::router::{ForwardedDatagram, RouteHint};
 use crate::dispatch::shard_map::ArbiterId;
 use crate::event::Event;
+use crate::firmware::download::ImageRequest;
 use crate::ids::{DeviceKey, Endpoint};
 use crate::peer::Peer;
 use crate::supervision::Unserved;
@@ -45,6 +46,8 @@ pub enum ArbiterEffect<H, R> {
     /// Tell the arbiter that received a datagram that its sender is no known device, for
     /// `note_stranger`.
     TellOfStranger(ArbiterId, Peer),
+    /// Read the block of an image that a device downloads, for `handle_image_read`.
+    ReadImage(Box<ImageRequest>),
     /// Send a datagram.
     Send(Peer, Vec<u8>),
     /// Send a message over the security association with a device, which this arbiter has.

@@ -11,6 +11,7 @@ use crate::device::update::UpdateEnd;
 use crate::directory::sms::waking::WakingAction;
 use crate::dispatch::{self, Classified, Restoration};
 use crate::firmware::campaign::NewUpdate;
+use crate::firmware::download::ImageRequest;
 use crate::ids::{ActionId, CampaignId, DeviceKey};
 use crate::moment::Timestamp;
 use crate::peer::Peer;
@@ -101,6 +102,13 @@ impl Origin {
             number,
             peer,
             device: Some(device),
+        }
+    }
+
+    pub(super) fn of_image_request(request: &ImageRequest) -> Self {
+        Self {
+            device: request.device,
+            ..Self::of_datagram(&request.datagram)
         }
     }
 

@@ -99,6 +99,7 @@ impl<'s> Step<'s> {
             | CoapRoute::Update(_)
             | CoapRoute::Deregister(_)
             | CoapRoute::Bootstrap
+            | CoapRoute::Download(..)
             | CoapRoute::NotAllowed(_)
             | CoapRoute::UnknownLocation
             | CoapRoute::Unknown => self.take_request(route, datagram),
@@ -176,7 +177,7 @@ impl<'s> Step<'s> {
                 self.request_bootstrap(datagram);
                 UplinkKind::Bootstrap
             }
-            CoapRoute::Unknown => {
+            CoapRoute::Download(..) | CoapRoute::Unknown => {
                 let (code, text) = (Code::NOT_FOUND, diagnostic::NO_RESOURCE);
                 self.refuse(datagram, (code, text), "there is no such resource");
                 UplinkKind::Unsupported

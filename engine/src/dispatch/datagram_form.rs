@@ -65,6 +65,7 @@ impl DatagramForm {
             | Classified::ToLocation(..)
             | Classified::ToPeer(_)
             | Classified::ToAddress(_)
+            | Classified::ToImage(_)
             | Classified::ToDevice(..)
             | Classified::Answered { .. }
             | Classified::Ignored(_) => Self::of(datagram),

@@ -452,6 +452,7 @@ fn classified(message: &Message) -> String {
 
 fn outcome(classified: Classified) -> String {
     match classified {
+        Classified::ToImage(request) => format!("image of {}", request.campaign),
         Classified::ToEndpoint(endpoint, datagram) => {
             format!("to endpoint {endpoint}: {}", head(&datagram.message))
         }

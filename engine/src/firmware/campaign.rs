@@ -280,6 +280,14 @@ impl CampaignDevice {
         }
     }
 
+    /// The device with what is known of its transfer, as long as that lasts.
+    pub fn with_transferred(mut self, bytes: Option<u64>) -> Self {
+        if self.state == UpdateState::Transferring {
+            self.bytes = bytes.unwrap_or(self.bytes);
+        }
+        self
+    }
+
     /// As a caller is shown it: once its campaign has ended, a device that did not begin never
     /// will.
     pub fn shown(mut self, campaign: CampaignState) -> Self {

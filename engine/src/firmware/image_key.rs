@@ -34,7 +34,7 @@ impl ImageKey {
     pub fn parse(text: &str) -> Option<Self> {
         let mut key = [0; IMAGE_KEY_BYTES];
         let is_lower = |digit: &u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(digit);
-        if text.len() != 2 * IMAGE_KEY_BYTES || !text.as_bytes().iter().all(|it| is_lower(it)) {
+        if text.len() != 2 * IMAGE_KEY_BYTES || !text.as_bytes().iter().all(is_lower) {
             return None;
         }
         for (byte, digits) in key.iter_mut().zip(text.as_bytes().chunks(2)) {

@@ -230,6 +230,7 @@ impl NoiseFixture {
                 | Inbound::UdpBurst(..)
                 | Inbound::RefusedHandshake(_),
             )
+            | Classified::ToImage(_)
             | Classified::ToDevice(..) => {
                 panic!("one message alone does not say so")
             }
@@ -294,7 +295,9 @@ impl NoiseFixture {
                     sent = SendState::Something;
                 }
                 Effect::Send(Outbound::PrepareBootstrap(_)) => panic!("it is refused here"),
-                Effect::Send(Outbound::ReadImage(_)) => panic!("nothing is updated here"),
+                Effect::Send(Outbound::ReadImage(_) | Outbound::NoteTransferred { .. }) => {
+                    panic!("nothing is updated here")
+                }
                 Effect::Send(Outbound::Rebind { from, to }) => {
                     self.ever_bound.extend(*to);
                     let key = self.device.key();
@@ -406,7 +409,10 @@ fn is_answer_to(effect: &Effect, peer: Peer) -> bool {
     match effect {
         Effect::Send(Outbound::Send { to, .. } | Outbound::SendUdp { to, .. }) => *to == peer,
         Effect::Send(
-            Outbound::Rebind { .. } | Outbound::PrepareBootstrap(_) | Outbound::ReadImage(_),
+            Outbound::Rebind { .. }
+            | Outbound::PrepareBootstrap(_)
+            | Outbound::ReadImage(_)
+            | Outbound::NoteTransferred { .. },
         )
         | Effect::Save(_)
         | Effect::Expect(_)

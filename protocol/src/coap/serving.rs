@@ -1,6 +1,8 @@
 //! Which block of a response does a request ask for? The server's side of Block2 (RFC 7959 sections
 //! 2.4 and 2.6), without state: each block is cut from the whole body again.
 
+use std::ops::Range;
+
 use super::block::{Block, BlockSize, More};
 use super::code::Code;
 use super::message::Message;
@@ -20,15 +22,45 @@ pub fn cut_from(response: Message, body: &[u8], request: &Message, largest: Bloc
     if !response.code.is_success() || response.code == Code::CONTINUE {
         return response.with_payload(body);
     }
+    let part = part_of(request, largest, body.len()).and_then(|part| body.get(part));
+    cut_part(
+        response,
+        (part.unwrap_or_default(), body.len()),
+        request,
+        largest,
+    )
+}
+
+/// Returns the part of a body of this length that the response to a request has; none if there is
+/// no such block.
+pub fn part_of(request: &Message, largest: BlockSize, length: usize) -> Option<Range<usize>> {
+    match request.block2() {
+        None if length <= largest.bytes() => Some(0..length),
+        requested => {
+            let requested = requested.unwrap_or(Block::new(0, More::No, largest));
+            let place = place_of(requested, largest, length)?;
+            Some(place.offset..place.end(length))
+        }
+    }
+}
+
+/// Does the same as [`cut`] for a body of which only the part that [`part_of`] names is in memory,
+/// with the length of the whole.
+pub fn cut_part(
+    response: Message,
+    (part, length): (&[u8], usize),
+    request: &Message,
+    largest: BlockSize,
+) -> Message {
     let requested = match request.block2() {
         Some(block) => block,
-        None if body.len() <= largest.bytes() => return response.with_payload(body),
+        None if length <= largest.bytes() => return response.with_payload(part),
         None => Block::new(0, More::No, largest),
     };
-    match place_of(requested, largest, body.len()) {
+    match place_of(requested, largest, length) {
         // Without a body there are no blocks, whatever size is requested.
-        Some(_) if body.is_empty() => response,
-        Some(place) => cut_at(&place, response, body, request),
+        Some(_) if length == 0 => response,
+        Some(place) => cut_at(&place, response, (part, length), request),
         None => refused(&response),
     }
 }
@@ -37,6 +69,12 @@ struct Place {
     number: u32,
     offset: usize,
     size: BlockSize,
+}
+
+impl Place {
+    fn end(&self, length: usize) -> usize {
+        self.offset.saturating_add(self.size.bytes()).min(length)
+    }
 }
 
 fn place_of(requested: Block, largest: BlockSize, length: usize) -> Option<Place> {
@@ -54,14 +92,19 @@ fn place_of(requested: Block, largest: BlockSize, length: usize) -> Option<Place
     })
 }
 
-fn cut_at(place: &Place, response: Message, body: &[u8], request: &Message) -> Message {
-    let length = body.len();
-    let end = place.offset.saturating_add(place.size.bytes()).min(length);
-    let more = if end < length { More::Yes } else { More::No };
+fn cut_at(
+    place: &Place,
+    response: Message,
+    (part, length): (&[u8], usize),
+    request: &Message,
+) -> Message {
+    let more = if place.end(length) < length {
+        More::Yes
+    } else {
+        More::No
+    };
     let block = Block::new(place.number, more, place.size);
-    let response = response
-        .with_block2(block)
-        .with_payload(body.get(place.offset..end).unwrap_or_default());
+    let response = response.with_block2(block).with_payload(part);
     let is_first = place.offset == 0;
     let response = if is_first {
         response

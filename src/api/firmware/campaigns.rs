@@ -201,12 +201,18 @@ pub(in crate::api) async fn devices(
     let wanted = wanted(&mut fields);
     fields.finish(Some(()))?;
     let campaign = owned(&api, &caller, id).await?;
+    let devices = api.store.campaign_devices(id, wanted).await?;
+    let shown = |(place, device): (u32, CampaignDevice)| {
+        let transferred = api.images.files.progress().of(id, place);
+        CampaignDeviceBody::of(device.with_transferred(transferred).shown(campaign.state))
+    };
+    // Every place has a device.
+    let first = u32::try_from(wanted.skip()).unwrap_or(u32::MAX);
     let page = Page {
-        items: api.store.campaign_devices(id, wanted).await?,
+        items: (first..).zip(devices).map(shown).collect(),
         total: campaign.devices.into(),
     };
-    let shown = |device: CampaignDevice| CampaignDeviceBody::of(device.shown(campaign.state));
-    Ok(HttpResponse::Ok().json(PageBody::of(wanted, page, shown)))
+    Ok(HttpResponse::Ok().json(PageBody::of(wanted, page, |body| body)))
 }
 
 /// POST: no further device begins.
@@ -310,9 +316,9 @@ async fn new_campaign(
     customer: &CustomerId,
     mut fields: Fields,
 ) -> Result<NewCampaign, ApiError> {
+    let method = wanted_method(api, &mut fields);
     let image = wanted_image(api, customer, &mut fields).await?;
     let devices = wanted_devices(api, customer, &mut fields);
-    let method = wanted_method(api, &mut fields);
     let rules = rules(&mut fields, api.clock.now());
     let read = image.zip(devices).zip(rules);
     fields.finish(read.map(|((image, devices), rules)| NewCampaign {

@@ -278,7 +278,9 @@ fn campaign() -> Schema {
 }
 
 fn device() -> Schema {
-    let bytes = "How much of the image it is known to have.";
+    let bytes = "How much of the image it is known to have. While it is `TRANSFERRING`: what it \
+                 acknowledged of a `PUSH`, or was given of a download from this service; after a \
+                 restart of the service 0 until it goes on.";
     Schema::object()
         .must("deviceId", names::device_id(), "The device.")
         .must("state", Schema::word::<UpdateState>(), "Its state.")

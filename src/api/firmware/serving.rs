@@ -17,7 +17,6 @@ use actix_web::{HttpRequest, HttpResponse};
 use futures_core::Stream;
 
 use actors::image_files::ImageFiles;
-use engine::firmware::campaign::ImageSource;
 use engine::firmware::image_key::ImageKey;
 use engine::ids::{CampaignId, ImageId};
 
@@ -44,14 +43,11 @@ pub(in crate::api) async fn send(
     PathSegment(key): PathSegment<ImageKey>,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
-    let campaign = api.store.open_campaign(id).await?;
-    let campaign = campaign.filter(|campaign| key.place_by(&campaign.secret).is_some());
-    let campaign = campaign.ok_or_else(|| ApiError::unknown("image"))?;
-    let ImageSource::Stored { image, .. } = campaign.source else {
-        return Err(ApiError::unknown("image"));
-    };
-    let image = api.store.image(campaign.customer, image).await?;
-    let image = image.ok_or_else(|| ApiError::unknown("image"))?;
+    let offered = api.store.offered_image(id).await?;
+    let place = offered.as_ref().and_then(|offered| offered.place_of(key));
+    let offered = offered.zip(place);
+    let (offered, place) = offered.ok_or_else(|| ApiError::unknown("image"))?;
+    let image = offered.image;
     let etag = format!("\"{}\"", hex(&image.sha256));
     let headers = request.headers();
     let mut response = HttpResponse::Ok();
@@ -80,6 +76,7 @@ pub(in crate::api) async fn send(
     let body = ImagePieces {
         files: api.images.files.clone(),
         image: image.id,
+        device: (id, place),
         left: part,
         reading: None,
     };
@@ -129,6 +126,8 @@ fn text_of<'h>(headers: &'h HeaderMap, name: &header::HeaderName) -> Option<&'h 
 struct ImagePieces {
     files: ImageFiles,
     image: ImageId,
+    /// The campaign of the device, and its place there.
+    device: (CampaignId, u32),
     left: Range<u64>,
     reading: Option<PieceRead>,
 }
@@ -159,6 +158,9 @@ impl Stream for ImagePieces {
             }
             Poll::Ready(Ok(piece)) => {
                 self.left.start += piece.len() as u64;
+                let (campaign, place) = self.device;
+                let given = self.left.start;
+                self.files.progress().note(campaign, place, given);
                 Poll::Ready(Some(Ok(piece.into())))
             }
             Poll::Ready(Err(error)) => Poll::Ready(Some(Err(error))),

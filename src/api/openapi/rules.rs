@@ -112,8 +112,8 @@ fn segment(name: &str, platform: &str) -> (Schema, &'static str) {
         ImageId::NAME => (Schema::uuid(), "The `id` of the image."),
         CampaignId::NAME => (Schema::uuid(), "The `id` of the campaign."),
         ImageKey::NAME => (
-            Schema::text(),
-            "The part of the path that nobody can guess.",
+            Schema::text().pattern("^[0-9a-f]{40}$"),
+            "The key of the device, which nobody can guess.",
         ),
         JobId::NAME => (Schema::uuid(), "The `id` of the job."),
         ScheduleId::NAME => (Schema::uuid(), "The `id` of the schedule."),

@@ -8,6 +8,7 @@ use engine::firmware::FirmwareImage;
 use engine::firmware::campaign::{
     Campaign, CampaignDevice, CampaignRules, CampaignState, DeliveryMethod, ImageSource,
 };
+use engine::firmware::download::OfferedImage;
 use engine::firmware::runner::WantedRows;
 use engine::firmware::update::UpdateState;
 use engine::ids::{CampaignId, CustomerId, DeviceId, ImageId};
@@ -58,16 +59,36 @@ pub(super) fn campaigns_come_back(ground: &TestBed<'_>) {
             Ok(vec![running.clone()]),
             "one has ended"
         );
-        assert_eq!(
-            wait(store.open_campaign(running.id)),
-            Ok(Some(running.clone()))
-        );
-        assert_eq!(wait(store.open_campaign(done.id)), Ok(None));
         let shown = wait(store.campaign(acme(), done.id));
         assert_eq!(shown, Ok(Some(done.clone())));
         drop(store);
         store = ground.open();
     }
+}
+
+pub(super) fn the_image_of_an_open_campaign_is_offered(ground: &TestBed<'_>) {
+    let store = ground.open();
+    put(&*store, vec![Change::PutCustomer(customer("acme"))]);
+    let stored = FirmwareImage {
+        id: ImageId::from_bytes([9; 16]),
+        ..image(&acme(), 10)
+    };
+    let elsewhere = made(&*store, 10, 1);
+    let mut running = made(&*store, 20, 1);
+    assert_eq!(wait(store.offered_image(running.id)), Ok(None));
+    assert_eq!(commit(&*store, creation_of(stored.clone())), Ok(()));
+    let offered = OfferedImage {
+        image: stored,
+        secret: running.secret,
+    };
+    assert_eq!(wait(store.offered_image(running.id)), Ok(Some(offered)));
+    assert_eq!(wait(store.offered_image(elsewhere.id)), Ok(None));
+    running.state = CampaignState::Done;
+    put(
+        &*store,
+        vec![Change::PutCampaign(Box::new(running.clone()))],
+    );
+    assert_eq!(wait(store.offered_image(running.id)), Ok(None));
 }
 
 pub(super) fn devices_are_counted_by_state(ground: &TestBed<'_>) {

@@ -25,6 +25,7 @@ use engine::dispatch::DevicesAtAddress;
 use engine::event::Event;
 use engine::firmware::FirmwareImage;
 use engine::firmware::campaign::{Campaign, CampaignCounts, CampaignDevice};
+use engine::firmware::download::OfferedImage;
 use engine::firmware::runner::{CampaignLook, WantedRows};
 use engine::idempotency::{IdempotencyKey, IdempotencyRecord};
 use engine::ids::{
@@ -72,6 +73,11 @@ impl DeviceReads for SledStore {
     fn profile_by_name(&self, name: UniqueName) -> ReadAnswer<Option<Profile>> {
         self.readers
             .ask(move |db| devices::profile_by_name(db, &name))
+    }
+
+    fn offered_image(&self, campaign: CampaignId) -> ReadAnswer<Option<OfferedImage>> {
+        self.readers
+            .show(move |db| firmware::offered_image(db, campaign))
     }
 
     fn device_at(&self, prefix: [u8; 8]) -> ReadAnswer<Option<DeviceKey>> {
@@ -400,10 +406,6 @@ impl FirmwareReads for SledStore {
     fn campaigns_of(&self, customer: CustomerId, page: PageRequest) -> ReadAnswer<Page<Campaign>> {
         self.readers
             .show(move |db| firmware::campaigns_of(db, &customer, page))
-    }
-
-    fn open_campaign(&self, id: CampaignId) -> ReadAnswer<Option<Campaign>> {
-        self.readers.show(move |db| firmware::open_campaign(db, id))
     }
 
     fn open_campaigns(&self) -> ReadAnswer<Vec<Campaign>> {

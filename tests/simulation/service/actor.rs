@@ -201,7 +201,9 @@ impl Actor {
                     outcome,
                 });
             }
-            CellEffect::ReadImage(_) => panic!("no device here is updated"),
+            CellEffect::ReadImage(_) | CellEffect::NoteTransferred(..) => {
+                panic!("no device here is updated")
+            }
             CellEffect::PrepareBootstrap(_) => panic!("no device here asks for its bootstrap"),
             CellEffect::NoteUnfinished(bytes) => {
                 machine.note_unfinished(turn.now, key, bytes);

@@ -347,6 +347,7 @@ impl Arbiter {
                 to,
                 datagram,
             }),
+            ArbiterEffect::ReadImage(_) => panic!("no device here downloads"),
             // No device of the simulation speaks DTLS.
             ArbiterEffect::SendSecured(device, _) => panic!("{device} has no association"),
             ArbiterEffect::Drop(number, reason) => {

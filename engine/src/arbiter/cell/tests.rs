@@ -399,6 +399,7 @@ fn line(effect: CellEffect<()>) -> String {
         CellEffect::ReportImpostor(number, peer) => format!("report {number} from {peer}"),
         CellEffect::Commit(..) => "commit".to_owned(),
         CellEffect::ReadProfile => "read the profile".to_owned(),
+        CellEffect::NoteTransferred(_, place, bytes) => format!("place {place} has {bytes} bytes"),
         CellEffect::ReadImage(range) => format!("read {} bytes of an image", range.bytes),
         CellEffect::PrepareBootstrap(order) => format!("prepare bootstrap of {}", order.peer),
         CellEffect::Rebind(from, to) => format!("rebind {} to {}", place(from), place(to)),

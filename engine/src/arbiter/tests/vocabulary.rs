@@ -263,6 +263,9 @@ impl ArbiterFixture {
             ArbiterEffect::TellOfStranger(to, peer) => {
                 format!("tell {} that {peer} is a stranger", to.index())
             }
+            ArbiterEffect::ReadImage(request) => {
+                format!("read an image for {}", request.datagram.number)
+            }
             ArbiterEffect::Send(to, datagram) => {
                 assert_eq!(to, peer());
                 format!("send {}", Message::decode(&datagram).unwrap().code)

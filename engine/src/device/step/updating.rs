@@ -205,6 +205,12 @@ impl Step<'_> {
             && let Some(ongoing) = self.cx.update.as_deref_mut()
         {
             ongoing.pushed(position);
+            let noted = Outbound::NoteTransferred {
+                campaign: ongoing.update.campaign,
+                place: ongoing.update.place,
+                bytes: position.bytes as u64,
+            };
+            self.cx.out.push(Effect::Send(noted));
         }
     }
 

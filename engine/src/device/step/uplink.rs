@@ -338,6 +338,7 @@ impl Step<'_> {
             CoapRoute::Data => reach.is_home(peer),
             CoapRoute::Deregister(_)
             | CoapRoute::Bootstrap
+            | CoapRoute::Download(..)
             | CoapRoute::NotAllowed(_)
             | CoapRoute::UnknownLocation
             | CoapRoute::Unknown => false,

@@ -460,7 +460,10 @@ impl DeviceFixture {
             | Effect::Count(_)
             | Effect::Log(_)
             | Effect::Send(
-                Outbound::Rebind { .. } | Outbound::PrepareBootstrap(_) | Outbound::ReadImage(_),
+                Outbound::Rebind { .. }
+                | Outbound::PrepareBootstrap(_)
+                | Outbound::ReadImage(_)
+                | Outbound::NoteTransferred { .. },
             ) => {}
         }
     }

@@ -1,7 +1,8 @@
 //! Which firmware images and campaigns are there, and what became of the devices of a campaign?
 
 use engine::firmware::FirmwareImage;
-use engine::firmware::campaign::{Campaign, CampaignCounts, CampaignDevice};
+use engine::firmware::campaign::{Campaign, CampaignCounts, CampaignDevice, ImageSource};
+use engine::firmware::download::OfferedImage;
 use engine::firmware::runner::{CampaignLook, WantedRows};
 use engine::firmware::update::UpdateState;
 use engine::ids::{CampaignId, CustomerId, ImageId};
@@ -61,12 +62,26 @@ pub(in crate::sled) fn campaigns_of(
     newest_page(db, &campaigns, page, read_campaign)
 }
 
-/// A campaign that has not ended.
-pub(in crate::sled) fn open_campaign(db: &Db, id: CampaignId) -> Result<Option<Campaign>, Fault> {
+/// The stored image of a campaign that has not ended.
+pub(in crate::sled) fn offered_image(
+    db: &Db,
+    id: CampaignId,
+) -> Result<Option<OfferedImage>, Fault> {
     let Some(customer) = db.get(key::firmware::open(id))? else {
         return Ok(None);
     };
-    campaign(db, &customer_in(&customer)?, id)
+    let customer = customer_in(&customer)?;
+    let Some(campaign) = campaign(db, &customer, id)? else {
+        return Ok(None);
+    };
+    let ImageSource::Stored { image: stored, .. } = campaign.source else {
+        return Ok(None);
+    };
+    let offered = image(db, &customer, stored)?;
+    Ok(offered.map(|image| OfferedImage {
+        image,
+        secret: campaign.secret,
+    }))
 }
 
 /// The campaigns that have not ended, the oldest first.

@@ -28,8 +28,8 @@ import org.eclipse.leshan.transport.californium.client.endpoint.CaliforniumClien
  * A LwM2M device on Eclipse Leshan: registers, serves a few objects, prints its events.
  *
  * <p>Arguments: {@code --server coap://HOST:PORT --bind ADDRESS --endpoint NAME [--lifetime
- * SECONDS] [--queue-mode yes]}; with {@code --check yes} it is only created. Each line on
- * standard output is one event:
+ * SECONDS] [--queue-mode yes] [--firmware push|pull]}; with {@code --check yes} it is only
+ * created. Each line on standard output is one event:
  *
  * <pre>
  * registered LOCATION      register-failed CODE
@@ -40,6 +40,7 @@ import org.eclipse.leshan.transport.californium.client.endpoint.CaliforniumClien
  * observed PATH            unobserved PATH
  * collected PATH
  * sent CODE                send-failed REASON
+ * installed SHA256         download-failed REASON
  * </pre>
  *
  * <p>Each line on standard input is one command:
@@ -79,7 +80,8 @@ final class LeshanDevice {
         engine.setQueueMode(options.containsKey("--queue-mode"));
         long lifetimeSeconds = Long.parseLong(options.getOrDefault("--lifetime", LIFETIME_S));
         LeshanClient client = new LeshanClientBuilder(options.get("--endpoint"))
-                .setObjects(Objects.of(options.get("--server"), lifetimeSeconds))
+                .setObjects(Objects.of(options.get("--server"), lifetimeSeconds,
+                        options.get("--firmware")))
                 .setDataSenders(new ManualDataSender())
                 .setEndpointsProviders(endpoints).setRegistrationEngineFactory(engine).build();
         client.addObserver(new Registrar());

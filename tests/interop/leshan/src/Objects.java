@@ -27,7 +27,7 @@ final class Objects {
     private Objects() {
     }
 
-    static List<LwM2mObjectEnabler> of(String server, long lifetimeSeconds) {
+    static List<LwM2mObjectEnabler> of(String server, long lifetimeSeconds, String firmware) {
         ObjectsInitializer objects = new ObjectsInitializer(models());
         objects.setInstancesForObject(LwM2mId.SECURITY, Security.noSec(server, SHORT_SERVER_ID));
         objects.setInstancesForObject(LwM2mId.SERVER, new Server(SHORT_SERVER_ID, lifetimeSeconds));
@@ -41,6 +41,10 @@ final class Objects {
         put(objects, TEMPERATURE, Map.of(5700, 21.5, 5701, "Cel"));
         put(objects, LIGHT_CONTROL, Map.of(5850, false, 5851, 40L));
         objects.setInstancesForObject(TEST, new LwM2mTestObject());
+        if (firmware != null) {
+            boolean isPushedTo = firmware.equals("push");
+            objects.setInstancesForObject(LwM2mId.FIRMWARE, new Firmware(isPushedTo));
+        }
         return objects.createAll();
     }
 

@@ -67,6 +67,9 @@ impl Names {
                 let message = Message::decode(datagram).expect("we send well-formed messages");
                 format!("send {to}: {}", self.message(&message))
             }
+            Effect::Send(Outbound::NoteTransferred { place, bytes, .. }) => {
+                format!("place {place} has {bytes} bytes")
+            }
             Effect::Send(Outbound::ReadImage(range)) => {
                 format!(
                     "read {} bytes of the image from {}",
