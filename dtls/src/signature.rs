@@ -7,6 +7,7 @@ use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair,
     UnparsedPublicKey,
 };
+use zeroize::Zeroizing;
 
 use crate::alert::AlertDescription;
 use crate::handshake::Refused;
@@ -73,6 +74,12 @@ impl SigningKey {
             public: public.into(),
             certificates,
         })
+    }
+
+    /// The private key in PKCS #8 (RFC 5958), in DER.
+    pub fn private_key(&self) -> Result<Zeroizing<Vec<u8>>, InvalidKey> {
+        let written = self.pair.to_pkcs8v1().map_err(|_| InvalidKey::NotOnP256)?;
+        Ok(Zeroizing::new(written.as_ref().to_vec()))
     }
 
     /// The SubjectPublicKeyInfo, in DER, which devices with raw public keys are given.

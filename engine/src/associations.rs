@@ -67,6 +67,8 @@ pub struct Associations {
     endpoint: Endpoint,
     /// Kept for its memory.
     effects: Effects,
+    /// What devices without a pre-shared key verify the service by.
+    server_key: ServerKey,
     claims: HashMap<dtls::AssociationId, Claim>,
     sessions: HashMap<dtls::AssociationId, Session>,
     session_by_device: HashMap<DeviceKey, dtls::AssociationId>,
@@ -248,8 +250,8 @@ struct Session {
     security: Security,
     established_at: Timestamp,
     address_changes: u32,
-    /// What the key of its handshake is valid for. A resumed session does not tell which key it
-    /// was, and is valid for all.
+    /// What the key of its handshake is valid for. A resumed session with a pre-shared key does not
+    /// tell which key it was, and is valid for all.
     key_use: KeyUse,
     /// Beside the owner and not in it: there it would make every session eight bytes larger.
     begun: Begun,
@@ -299,6 +301,7 @@ impl Associations {
             shard_map,
             endpoint,
             effects: Effects::new(),
+            server_key: secrets.server_key.clone(),
             claims: HashMap::new(),
             sessions,
             session_by_device: HashMap::new(),
@@ -435,7 +438,13 @@ impl Associations {
 
     /// Shows another key to devices without a pre-shared one, from the next handshake on.
     pub fn show_key(&mut self, key: &ServerKey) {
+        self.server_key = key.clone();
         self.endpoint.show_key(Some(key.signing_key()));
+    }
+
+    /// The key that is shown.
+    pub fn server_key(&self) -> &ServerKey {
+        &self.server_key
     }
 
     /// When `handle_timeout` is due.
@@ -769,30 +778,32 @@ impl Associations {
         let Owner::LookedUp(early) = &mut session.owner else {
             return;
         };
-        let (begun, early) = (session.begun, std::mem::take(early));
-        let is_still_of = |known: &KnownCredentials| {
+        let early = std::mem::take(early);
+        let (begun, key_use) = (session.begun, session.key_use);
+        let use_by = |known: &KnownCredentials| {
             let claimed = claimed.as_ref();
-            claimed.is_some_and(|it| it.is_still_of(known, authenticated_at))
+            let claimed = claimed.filter(|it| it.is_still_of(known, authenticated_at));
+            claimed.map(|it| it.use_of_session(known, key_use))
         };
         let (outcome, refused) = match found {
             Err(StoreUnavailable) => (HandshakeOutcome::StoreUnavailable, None),
             Ok(None) => (HandshakeOutcome::UnknownIdentity, None),
-            Ok(Some(known)) if is_still_of(&known) => {
-                let device = known.profile.key();
-                session.owner = Owner::Device(device);
-                if begun == Begun::Here {
-                    self.count(HandshakeOutcome::Resumed);
-                }
-                self.own(device, id);
-                for content in early {
-                    self.receive(id, None, &content, out);
-                }
-                return;
-            }
             Ok(Some(known)) => {
+                let device = known.profile.key();
+                if let Some(key_use) = use_by(&known) {
+                    session.owner = Owner::Device(device);
+                    session.key_use = key_use;
+                    if begun == Begun::Here {
+                        self.count(HandshakeOutcome::Resumed);
+                    }
+                    self.own(device, id);
+                    for content in early {
+                        self.receive(id, None, &content, out);
+                    }
+                    return;
+                }
                 let fault = HandshakeFault::Revoked;
-                let refused = (known.profile.key(), fault);
-                (HandshakeOutcome::Refused(fault), Some(refused))
+                (HandshakeOutcome::Refused(fault), Some((device, fault)))
             }
         };
         let local = session.local;
@@ -1000,8 +1011,20 @@ impl ClaimedIdentity {
                 };
                 known.psks.iter().map(of).collect()
             }
-            Self::PublicKey(key) => vec![(KeyUse::All, batch_of(UsedKey::PublicKey(*key)))],
+            Self::PublicKey(key) => {
+                let key_use = known.profile.credentials.use_of_public_key(key);
+                vec![(key_use, batch_of(UsedKey::PublicKey(*key)))]
+            }
             Self::Certificate { .. } => Vec::new(),
+        }
+    }
+
+    /// What a session of the identity is valid for that was valid for this, as far as the identity
+    /// tells which of the keys it began with.
+    fn use_of_session(&self, known: &KnownCredentials, was: KeyUse) -> KeyUse {
+        match self {
+            Self::PublicKey(key) => known.profile.credentials.use_of_public_key(key),
+            Self::Psk(_) | Self::Certificate { .. } => was,
         }
     }
 

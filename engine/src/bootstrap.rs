@@ -10,10 +10,12 @@ use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::Reading;
 use protocol::lwm2m::value::Value;
 
+use crate::credentials::DeviceCredentials;
 use crate::ids::{CustomerId, DeviceKey};
 use crate::limits::{BOOTSTRAP_STEPS_MAX, LIFETIME_S_MAX};
 use crate::moment::Timestamp;
 use crate::peer::{Peer, Transport};
+use crate::sealed::Sealed;
 
 /// The short server id of the service (contract 11).
 pub const SHORT_ID: u16 = 1111;
@@ -49,6 +51,8 @@ pub struct BootstrapServer {
     pub binding: Binding,
     /// How the account is secured.
     pub security: AccountSecurity,
+    /// What the device proves its identity with, if that is a certificate.
+    pub certificate: Option<AccountCertificate>,
 }
 
 /// How an account is secured.
@@ -58,6 +62,19 @@ pub enum AccountSecurity {
     NoSec,
     /// With a pre-shared key, which the service makes at each bootstrap.
     Psk,
+    /// With a raw public key, whose key pair the service makes at each bootstrap.
+    Rpk,
+    /// With a certificate, which is configured with its private key.
+    X509,
+}
+
+/// A certificate of a device and its private key.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct AccountCertificate {
+    /// The certificate, in DER.
+    pub certificate: Box<[u8]>,
+    /// The private key in PKCS #8, in DER, sealed for the bootstrap of the device.
+    pub key: Sealed,
 }
 
 impl BootstrapConfig {
@@ -71,21 +88,23 @@ impl BootstrapConfig {
                 lifetime_s: LIFETIME_S_MAX,
                 binding: Binding::UDP,
                 security,
+                certificate: None,
             }]),
             objects: Box::default(),
         }
     }
 
-    /// Whether an account has a pre-shared key.
-    pub fn has_psk(&self) -> bool {
-        let mut servers = self.servers.iter();
-        servers.any(|server| server.security == AccountSecurity::Psk)
+    /// Whether an account is secured in a way.
+    pub fn has(&self, security: AccountSecurity) -> bool {
+        self.servers
+            .iter()
+            .any(|server| server.security == security)
     }
 
-    /// Whether an account has no security.
-    pub fn has_no_security(&self) -> bool {
-        let mut servers = self.servers.iter();
-        servers.any(|server| server.security == AccountSecurity::NoSec)
+    /// The private keys of the certificates.
+    pub fn keys_mut(&mut self) -> impl Iterator<Item = &mut Sealed> {
+        let servers = self.servers.iter_mut();
+        servers.filter_map(|server| Some(&mut server.certificate.as_mut()?.key))
     }
 }
 
@@ -99,9 +118,13 @@ pub struct BootstrapOrder {
 }
 
 impl BootstrapOrder {
-    /// The security that the request came with.
-    pub fn security(&self) -> AccountSecurity {
+    /// The security of an account that is not configured: that which the request came with, as far
+    /// as the service can make keys of its kind. A certificate it cannot make.
+    pub fn security(&self, keys: &DeviceCredentials) -> AccountSecurity {
+        let has_psk = keys.psks().next().is_some();
+        let has_public_key = keys.public_keys().next().is_some();
         match self.peer.transport {
+            Transport::Coaps if has_public_key && !has_psk => AccountSecurity::Rpk,
             Transport::Coaps => AccountSecurity::Psk,
             Transport::Coap | Transport::Udp => AccountSecurity::NoSec,
         }
@@ -152,6 +175,18 @@ pub enum BootstrapFault {
          SIGNALBOX_PUBLIC_COAP and SIGNALBOX_PUBLIC_COAPS"
     )]
     UnknownHost,
+    /// The service has no certificate that a device could verify it by.
+    #[error(
+        "the service has no certificate, which an account with security X509 needs; set \
+         SIGNALBOX_COAPS_CERT and SIGNALBOX_COAPS_KEY, or /0/n/4 in the bootstrap configuration"
+    )]
+    NoCertificate,
+    /// A configured private key does not open.
+    #[error(
+        "the private key of a certificate in the bootstrap configuration cannot be opened; set the \
+         configuration again"
+    )]
+    Unopened,
     /// The store could not be read or written, or the device changed meanwhile.
     #[error("the bootstrap could not be stored; the device may try again")]
     Unstored,
@@ -294,13 +329,12 @@ impl fmt::Display for BootstrapPath {
     }
 }
 
-/// Whether an object may not be configured value by value: accounts are made from the servers.
-pub fn is_of_accounts(path: Path) -> bool {
-    path.object_id() == SECURITY_OBJECT
-}
-
 /// Whether a resource is written from the configuration of a server.
 pub fn is_of_server(path: Path) -> bool {
-    let is_written = |id| [0, 1, 7].contains(&id);
-    path.object_id() == SERVER_OBJECT && path.resource_id().is_some_and(is_written)
+    let written: &[u16] = match path.object_id() {
+        SECURITY_OBJECT => &[0, 1, 2, 3, 5, 10],
+        SERVER_OBJECT => &[0, 1, 7],
+        _ => &[],
+    };
+    path.resource_id().is_some_and(|id| written.contains(&id))
 }

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use crate::action::{Action, ActionState, NewAction, Protocol, Status};
 use crate::admin_log::entry::Entry;
 use crate::bootstrap::{BootstrapConfig, BootstrapRecord, BootstrapScope};
-use crate::credentials::{Credential, RawPublicKey};
+use crate::credentials::RawPublicKey;
 use crate::customer::{AccessToken, ApiClient, Customer};
 use crate::definition::{Definition, DefinitionId};
 use crate::delivery::backlog::ProgressUpdate;
@@ -192,11 +192,7 @@ impl UniqueName {
                 names.push(name);
             }
         }
-        let keys = credentials
-            .public_key
-            .iter()
-            .flat_map(Credential::valid_keys);
-        names.extend(keys.copied().map(Self::PublicKey));
+        names.extend(credentials.public_keys().copied().map(Self::PublicKey));
         names
     }
 

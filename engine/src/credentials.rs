@@ -8,10 +8,11 @@
 //! none --put--> current --put--> current and previous --use of the new key--> current
 //! ```
 //!
-//! A bootstrap issues a key of its own, which replaces the one that the device registers with in
-//! the same way. The key that its customer set stays valid for the next bootstrap, because the
-//! account of the bootstrap server keeps it; a later one that its customer sets ends the issued
-//! key with its first use.
+//! A bootstrap issues a key of its own, which replaces the one of its kind that the device registers
+//! with in the same way. The key that its customer set stays valid for the next bootstrap, because
+//! the account of the bootstrap server keeps it; a later one that its customer sets ends the issued
+//! key with its first use. A bootstrap that issues a key of the other kind alone leaves the keys
+//! of this one, until the new key is used: then what earlier bootstraps issued is over.
 
 use crate::ids::Endpoint;
 use crate::moment::Timestamp;
@@ -28,8 +29,18 @@ pub struct DeviceCredentials {
     pub psk: Option<Credential<Psk>>,
     /// The raw public key.
     pub public_key: Option<Credential<RawPublicKey>>,
-    /// The pre-shared key that the last bootstrap issued, and the one it replaces.
+    /// The pre-shared key that the last bootstrap with one issued, and the one it replaces.
     pub issued: Option<Credential<Psk>>,
+    /// The same for raw public keys.
+    pub issued_public_key: Option<Credential<RawPublicKey>>,
+}
+
+/// The keys of one kind that a device has.
+struct KeysOfKind<'c, K> {
+    /// Set by its customer.
+    set: Option<&'c Credential<K>>,
+    /// Issued by a bootstrap.
+    issued: Option<&'c Credential<K>>,
 }
 
 /// What a key is valid for.
@@ -88,10 +99,12 @@ impl DeviceCredentials {
 
     /// Every valid pre-shared key, each once.
     pub fn psks(&self) -> impl Iterator<Item = &Psk> {
-        let issued = self.issued.iter().flat_map(Credential::valid_keys);
-        let set = self.psk.iter().flat_map(Credential::valid_keys);
-        let is_issued = |key: &Psk| self.issued.iter().any(|it| it.has(key));
-        issued.chain(set.filter(move |key| !is_issued(key)))
+        self.of_psk().valid()
+    }
+
+    /// Every valid public key, each once.
+    pub fn public_keys(&self) -> impl Iterator<Item = &RawPublicKey> {
+        self.of_public_key().valid()
     }
 
     /// The valid pre-shared keys of an identity, the issued ones first, and the newest of each
@@ -102,7 +115,110 @@ impl DeviceCredentials {
 
     /// What a valid pre-shared key is valid for.
     pub fn use_of(&self, key: &Psk) -> KeyUse {
-        match &self.issued {
+        self.of_psk().use_of(key)
+    }
+
+    /// What a valid public key is valid for.
+    pub fn use_of_public_key(&self, key: &RawPublicKey) -> KeyUse {
+        self.of_public_key().use_of(key)
+    }
+
+    /// The keys with those that a bootstrap issues. The first one of a kind replaces the key that
+    /// the customer set, or the one before it if that was not used yet.
+    pub fn issuing(
+        self,
+        psk: Option<Psk>,
+        public_key: Option<RawPublicKey>,
+        at: Timestamp,
+    ) -> Self {
+        Self {
+            issued: replaced_by(self.issued, &self.psk, psk, at),
+            issued_public_key: replaced_by(
+                self.issued_public_key,
+                &self.public_key,
+                public_key,
+                at,
+            ),
+            ..self
+        }
+    }
+
+    /// The keys after a handshake with one of the pre-shared keys, if that ends another.
+    pub fn psk_used(&self, key: &Psk, at: Timestamp) -> Option<Self> {
+        let (psk, issued) = self.of_psk().used(key, at);
+        let is = Self {
+            psk,
+            issued,
+            issued_public_key: unless_issued_before(
+                self.issued_public_key.as_ref(),
+                self.issued.as_ref().filter(|it| it.key == *key),
+            ),
+            ..self.clone()
+        };
+        (is != *self).then_some(is)
+    }
+
+    /// The keys after a handshake with one of the public keys, if that ends another.
+    pub fn public_key_used(&self, key: &RawPublicKey, at: Timestamp) -> Option<Self> {
+        let (public_key, issued_public_key) = self.of_public_key().used(key, at);
+        let is = Self {
+            public_key,
+            issued_public_key,
+            issued: unless_issued_before(
+                self.issued.as_ref(),
+                self.issued_public_key.as_ref().filter(|it| it.key == *key),
+            ),
+            ..self.clone()
+        };
+        (is != *self).then_some(is)
+    }
+
+    /// Whether a public key is one of the device.
+    pub fn has_public_key(&self, key: &RawPublicKey) -> bool {
+        self.public_keys().any(|valid| valid == key)
+    }
+
+    /// Whether a session of an identity is still valid if its first handshake was at this time.
+    pub fn admit_session_of(&self, identity: &str, handshake_at: Timestamp) -> bool {
+        self.of_psk().admit_since(handshake_at) && self.psks_of(identity).next().is_some()
+    }
+
+    /// Whether a session of a public key is still valid if its first handshake was at this time.
+    pub fn admit_session_with(&self, key: &RawPublicKey, handshake_at: Timestamp) -> bool {
+        // The key tells which one the handshake was made with; those of an identity do not.
+        let of_kind = self.of_public_key();
+        let credentials = of_kind.issued.into_iter().chain(of_kind.set);
+        let mut of_key = credentials.filter(|it| it.has(key));
+        of_key.any(|it| handshake_at >= it.admitted_since)
+    }
+
+    fn of_psk(&self) -> KeysOfKind<'_, Psk> {
+        KeysOfKind {
+            set: self.psk.as_ref(),
+            issued: self.issued.as_ref(),
+        }
+    }
+
+    fn of_public_key(&self) -> KeysOfKind<'_, RawPublicKey> {
+        KeysOfKind {
+            set: self.public_key.as_ref(),
+            issued: self.issued_public_key.as_ref(),
+        }
+    }
+}
+
+impl<'c, K: Clone + PartialEq> KeysOfKind<'c, K> {
+    /// Every valid key, each once; the issued ones first.
+    fn valid(self) -> impl Iterator<Item = &'c K> {
+        let Self { set, issued } = self;
+        let is_issued = move |key: &K| issued.is_some_and(|it| it.has(key));
+        let set = set.into_iter().flat_map(Credential::valid_keys);
+        let issued = issued.into_iter().flat_map(Credential::valid_keys);
+        issued.chain(set.filter(move |key| !is_issued(key)))
+    }
+
+    fn use_of(&self, key: &K) -> KeyUse {
+        match self.issued {
             Some(issued) if !issued.has(key) && !self.is_set_after(issued, key) => {
                 KeyUse::Bootstrap
             }
@@ -110,65 +226,26 @@ impl DeviceCredentials {
         }
     }
 
-    /// Whether a pre-shared key is the one that the customer set after a key was issued.
-    fn is_set_after(&self, issued: &Credential<Psk>, key: &Psk) -> bool {
-        let set = self.psk.as_ref();
-        set.is_some_and(|set| set.created_at > issued.created_at && set.key == *key)
+    /// Whether a key is the one that the customer set after a key was issued.
+    fn is_set_after(&self, issued: &Credential<K>, key: &K) -> bool {
+        let mut set = self.set.iter();
+        set.any(|set| set.created_at > issued.created_at && set.key == *key)
     }
 
-    /// The keys with one that a bootstrap issues. The first one replaces the key that the customer
-    /// set, or the one before it if that was not used yet.
-    pub fn issuing(self, key: Psk, at: Timestamp) -> Self {
-        let replaced = self.issued.or_else(|| self.psk.clone());
-        Self {
-            issued: Some(Credential::replacing(replaced, key, at)),
-            ..self
+    /// The key that is set and the one that is issued after a handshake with one of the keys.
+    fn used(self, key: &K, at: Timestamp) -> (Option<Credential<K>>, Option<Credential<K>>) {
+        if let Some(issued) = self.issued.and_then(|it| it.used(key, at)) {
+            return (self.set.cloned(), Some(issued));
         }
+        let ends_issued = self.issued.is_some_and(|it| self.is_set_after(it, key));
+        let set = self.set.map(|it| it.used(key, at).unwrap_or(it.clone()));
+        (set, self.issued.filter(|_| !ends_issued).cloned())
     }
 
-    /// The keys after a handshake with one of the pre-shared keys, if that ends another.
-    pub fn psk_used(&self, key: &Psk, at: Timestamp) -> Option<Self> {
-        let used = |it: &Option<Credential<Psk>>| it.as_ref().and_then(|it| it.used(key, at));
-        if let Some(issued) = used(&self.issued) {
-            return Some(Self {
-                issued: Some(issued),
-                ..self.clone()
-            });
-        }
-        let ends_issued = self
-            .issued
-            .as_ref()
-            .is_some_and(|issued| self.is_set_after(issued, key));
-        let psk = match (used(&self.psk), ends_issued) {
-            (Some(psk), _) => Some(psk),
-            (None, true) => self.psk.clone(),
-            (None, false) => return None,
-        };
-        let issued = self.issued.clone().filter(|_| !ends_issued);
-        Some(Self {
-            psk,
-            issued,
-            ..self.clone()
-        })
-    }
-
-    /// Whether a public key is one of the device.
-    pub fn has_public_key(&self, key: &RawPublicKey) -> bool {
-        let mut keys = self.public_key.iter().flat_map(Credential::valid_keys);
-        keys.any(|valid| valid == key)
-    }
-
-    /// Whether a session of an identity is still valid if its first handshake was at this time.
-    pub fn admit_session_of(&self, identity: &str, handshake_at: Timestamp) -> bool {
-        let admits = |psk: &Credential<Psk>| handshake_at >= psk.admitted_since;
-        let current = self.issued.as_ref().or(self.psk.as_ref());
-        current.is_some_and(admits) && self.psks_of(identity).next().is_some()
-    }
-
-    /// Whether a session of a public key is still valid if its first handshake was at this time.
-    pub fn admit_session_with(&self, key: &RawPublicKey, handshake_at: Timestamp) -> bool {
-        let admits = |of: &Credential<RawPublicKey>| handshake_at >= of.admitted_since;
-        self.public_key.as_ref().is_some_and(admits) && self.has_public_key(key)
+    /// Whether sessions whose handshake was at this time may be of a valid key.
+    fn admit_since(&self, handshake_at: Timestamp) -> bool {
+        let current = self.issued.or(self.set);
+        current.is_some_and(|it| handshake_at >= it.admitted_since)
     }
 }
 
@@ -214,6 +291,32 @@ impl<K: Clone + PartialEq> Credential<K> {
     pub fn valid_keys(&self) -> impl Iterator<Item = &K> {
         [&self.key].into_iter().chain(&self.previous)
     }
+}
+
+/// The issued credential after a bootstrap, which issues a key of its kind or none.
+fn replaced_by<K: Clone + PartialEq>(
+    issued: Option<Credential<K>>,
+    set: &Option<Credential<K>>,
+    key: Option<K>,
+    at: Timestamp,
+) -> Option<Credential<K>> {
+    match key {
+        Some(key) => Some(Credential::replacing(
+            issued.or_else(|| set.clone()),
+            key,
+            at,
+        )),
+        None => issued,
+    }
+}
+
+/// A credential, unless a bootstrap issued it before the one that issued the key that is used.
+fn unless_issued_before<K: Clone, U>(
+    issued: Option<&Credential<K>>,
+    used: Option<&Credential<U>>,
+) -> Option<Credential<K>> {
+    let is_over = |it: &Credential<K>| used.is_some_and(|used| it.created_at < used.created_at);
+    issued.filter(|it| !is_over(it)).cloned()
 }
 
 impl RawPublicKey {
@@ -315,7 +418,7 @@ mod tests {
     fn an_issued_key_leaves_the_key_of_the_customer_to_bootstrap() {
         let (first, second, third) = (psk("a", 1), psk("a", 2), psk("a", 3));
         let set = with_psk(Credential::replacing(None, first.clone(), at(1)));
-        let issued = set.issuing(second.clone(), at(2));
+        let issued = set.issuing(Some(second.clone()), None, at(2));
         assert_eq!(all_of(&issued), [2, 1]);
         assert_eq!(
             issued.use_of(&first),
@@ -328,7 +431,7 @@ mod tests {
         assert_eq!(used.use_of(&first), KeyUse::Bootstrap);
         assert_eq!(used.use_of(&second), KeyUse::All);
         assert_eq!(used.psk_used(&first, at(4)), None);
-        let again = used.issuing(third.clone(), at(5));
+        let again = used.issuing(Some(third.clone()), None, at(5));
         assert_eq!(all_of(&again), [3, 2, 1]);
         assert_eq!(
             again.use_of(&second),
@@ -342,10 +445,11 @@ mod tests {
     #[test]
     fn an_issued_key_that_was_never_used_leaves_the_one_before_it() {
         let set = with_psk(Credential::replacing(None, psk("a", 1), at(1)));
-        let issued = set.issuing(psk("a", 2), at(2)).issuing(psk("a", 3), at(3));
+        let issued = set.issuing(Some(psk("a", 2)), None, at(2));
+        let issued = issued.issuing(Some(psk("a", 3)), None, at(3));
         assert_eq!(all_of(&issued), [3, 1]);
         assert_eq!(issued.use_of(&psk("a", 1)), KeyUse::All);
-        let only = DeviceCredentials::default().issuing(psk("a", 2), at(2));
+        let only = DeviceCredentials::default().issuing(Some(psk("a", 2)), None, at(2));
         assert_eq!(all_of(&only), [2]);
         assert_eq!(only.psk_used(&psk("a", 2), at(3)), None);
     }
@@ -353,7 +457,7 @@ mod tests {
     #[test]
     fn a_key_that_is_set_later_ends_the_issued_one_with_its_first_use() {
         let set = with_psk(Credential::replacing(None, psk("a", 1), at(1)));
-        let issued = set.issuing(psk("a", 2), at(2));
+        let issued = set.issuing(Some(psk("a", 2)), None, at(2));
         let issued = issued.psk_used(&psk("a", 2), at(3)).unwrap();
         let both = DeviceCredentials {
             psk: Some(Credential::replacing(
@@ -371,12 +475,39 @@ mod tests {
     }
 
     #[test]
-    fn a_public_key_that_is_set_again_changes_nothing() {
-        let key = |byte| {
-            let mut point = [byte; RawPublicKey::POINT_BYTES];
-            point[0] = RawPublicKey::UNCOMPRESSED;
-            RawPublicKey::from_point(&point).unwrap()
+    fn an_issued_public_key_leaves_the_public_key_of_the_customer_to_bootstrap() {
+        let set = DeviceCredentials {
+            public_key: Some(Credential::replacing(None, key(1), at(1))),
+            ..DeviceCredentials::default()
         };
+        let issued = set.issuing(None, Some(key(2)), at(2));
+        assert_eq!(issued.use_of_public_key(&key(1)), KeyUse::All);
+        assert_eq!(issued.public_key_used(&key(1), at(3)), None);
+        let used = issued.public_key_used(&key(2), at(3)).unwrap();
+        assert!(used.public_keys().eq(&[key(2), key(1)]));
+        assert_eq!(used.use_of_public_key(&key(1)), KeyUse::Bootstrap);
+        assert_eq!(used.use_of_public_key(&key(2)), KeyUse::All);
+        assert!(used.admit_session_with(&key(2), at(3)));
+        assert!(!used.admit_session_with(&key(2), at(2)));
+    }
+
+    #[test]
+    fn an_issued_key_ends_with_the_use_of_a_later_one_of_the_other_kind() {
+        let set = with_psk(Credential::replacing(None, psk("a", 1), at(1)));
+        let first = set.issuing(Some(psk("a", 2)), None, at(2));
+        let second = first.issuing(None, Some(key(3)), at(3));
+        assert_eq!(all_of(&second), [2, 1]);
+        let used = second.public_key_used(&key(3), at(4)).unwrap();
+        assert_eq!(all_of(&used), [1]);
+        assert_eq!(used.use_of(&psk("a", 1)), KeyUse::All);
+        assert_eq!(used.public_key_used(&key(3), at(5)), None);
+        let together = used.issuing(Some(psk("a", 4)), Some(key(5)), at(6));
+        let used = together.psk_used(&psk("a", 4), at(7)).unwrap();
+        assert!(used.has_public_key(&key(5)));
+    }
+
+    #[test]
+    fn a_public_key_that_is_set_again_changes_nothing() {
         let first = Credential::replacing(None, key(1), at(1));
         assert_eq!(
             Credential::replacing(Some(first.clone()), key(1), at(2)),
@@ -434,6 +565,12 @@ mod tests {
         let credentials = with_psk(psk.clone());
         let keys = credentials.psks_of(identity);
         keys.map(|psk| psk.key.as_bytes()[0]).collect()
+    }
+
+    fn key(byte: u8) -> RawPublicKey {
+        let mut point = [byte; RawPublicKey::POINT_BYTES];
+        point[0] = RawPublicKey::UNCOMPRESSED;
+        RawPublicKey::from_point(&point).unwrap()
     }
 
     fn psk(identity: &str, byte: u8) -> Psk {

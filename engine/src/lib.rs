@@ -28,6 +28,7 @@ pub mod firmware;
 pub mod idempotency;
 pub mod ids;
 pub mod job;
+pub mod key_pair;
 pub mod known_devices;
 pub mod limits;
 pub mod location;

@@ -20,6 +20,8 @@ pub enum SecretOwner<'a> {
     Call(IdempotencyKey),
     /// The service: its private key for DTLS.
     ServerKey,
+    /// The bootstrap of a device: the private keys of its certificates.
+    Bootstrap(DeviceKey),
 }
 
 impl SecretOwner<'_> {
@@ -38,6 +40,7 @@ impl SecretOwner<'_> {
                 [kind, id.as_bytes(), name.as_bytes()].concat()
             }
             Self::ServerKey => b"private key of the service".to_vec(),
+            Self::Bootstrap(device) => [b"bootstrap ", &device.as_bytes()[..]].concat(),
             Self::Call(key) => [b"response of a call ", &key.as_bytes()[..]].concat(),
         }
     }
@@ -118,6 +121,7 @@ mod tests {
             SecretOwner::Device(device).context(),
             SecretOwner::Call(call).context(),
             SecretOwner::ServerKey.context(),
+            SecretOwner::Bootstrap(device).context(),
         ];
         contexts.extend(fields.map(|field| SecretOwner::Destination(id, field).context()));
         let count = contexts.len();

@@ -21,6 +21,8 @@ use engine::ids::{DeviceId, DeviceKey};
 use super::Api;
 use super::access::AuthenticatedCaller;
 use super::body;
+use super::destinations::MASKED;
+use super::dtls::pem;
 use super::error::ApiError;
 use super::records::settle;
 use super::segment::OptionalSegment;
@@ -46,6 +48,10 @@ struct ServerBody {
     lifetime: u32,
     binding: String,
     security: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificate: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'static str>,
 }
 
 /// The last bootstrap of a device, in the inspector.
@@ -92,8 +98,8 @@ pub(super) async fn put(
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
     let settings = api.store.customer_settings(caller.customer.clone()).await?;
-    let config = new_config(fields, &settings)?;
     let scope = scope_of(&caller, device.as_ref());
+    let config = new_config(fields, &settings, &scope, &api.master_key)?;
     settle(&*api.commits, async || {
         exists(&api, &scope).await?;
         let batch = put_config(scope.clone(), config.clone());
@@ -156,12 +162,15 @@ impl ConfigBody {
 
 impl ServerBody {
     fn of(server: &BootstrapServer) -> Self {
+        let certificate = server.certificate.as_ref();
         Self {
             short_id: server.short_id,
             uri: server.uri.as_ref().map(ToString::to_string),
             lifetime: server.lifetime_s,
             binding: server.binding.to_string(),
             security: server.security.word(),
+            certificate: certificate.map(|it| pem([&it.certificate])),
+            key: certificate.map(|_| MASKED),
         }
     }
 }

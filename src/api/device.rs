@@ -11,7 +11,6 @@ use serde_json::Value as Json;
 use engine::associations::{AssociationSnapshot, ClaimedIdentity};
 use engine::base64_text;
 use engine::bootstrap::BootstrapRecord;
-use engine::credentials::{Credential, RawPublicKey};
 use engine::delivery::body::value;
 use engine::device::record::{Connectivity, Observation, ObservationTarget, Registration};
 use engine::device::snapshot::{CurrentExchange, PendingAction, Presence, Snapshot};
@@ -223,11 +222,7 @@ impl DeviceBody {
             endpoint: profile.endpoint.to_string(),
             name: profile.name.as_ref().map(ToString::to_string),
             psk: PskBody::of(profile),
-            public_key: profile
-                .credentials
-                .public_key
-                .as_ref()
-                .map(PublicKeyBody::of),
+            public_key: PublicKeyBody::of(profile),
             security: profile.security.word(),
             offline_after: profile.offline_after_s,
             created: profile.created_at.iso().to_string(),
@@ -251,12 +246,16 @@ impl PskBody {
 }
 
 impl PublicKeyBody {
-    fn of(credential: &Credential<RawPublicKey>) -> Self {
-        Self {
-            key: base64_text::encode(&credential.key.spki()),
-            created: shown(credential.created_at),
-            previous_valid: credential.previous.is_some(),
-        }
+    fn of(profile: &Profile) -> Option<Self> {
+        let credentials = &profile.credentials;
+        let set = credentials.public_key.iter();
+        let keys = set.chain(&credentials.issued_public_key);
+        let newest = keys.max_by_key(|key| key.created_at)?;
+        Some(Self {
+            key: base64_text::encode(&newest.key.spki()),
+            created: shown(newest.created_at),
+            previous_valid: newest.previous.is_some(),
+        })
     }
 }
 

@@ -121,7 +121,7 @@ fn read(text: &str, now: Timestamp) -> Result<CertificateAuthorities, String> {
 }
 
 /// Certificates as PEM (RFC 7468 section 5).
-fn pem<'c>(certificates: impl IntoIterator<Item = &'c Box<[u8]>>) -> String {
+pub(super) fn pem<'c>(certificates: impl IntoIterator<Item = &'c Box<[u8]>>) -> String {
     let mut text = String::new();
     for certificate in certificates {
         let base64 = base64_text::encode(certificate);

@@ -114,7 +114,12 @@ words!(WaitReason {
     NotBefore = "NOT_BEFORE",
     FirmwareUpdate = "FIRMWARE_UPDATE",
 });
-words!(AccountSecurity { NoSec = "NOSEC", Psk = "PSK" });
+words!(AccountSecurity {
+    NoSec = "NOSEC",
+    Psk = "PSK",
+    Rpk = "RPK",
+    X509 = "X509"
+});
 words!(BootstrapSecurity { NoSec = "NOSEC", Dtls = "DTLS" });
 words!(BootstrapState {
     Running = "RUNNING",

@@ -116,7 +116,9 @@ fn server_uri(text: &str, security: AccountSecurity) -> Result<Box<str>, String>
     uri.map_err(|why| match (why, security) {
         (InvalidServerUri::TooLong, _) => why.to_string(),
         (_, AccountSecurity::NoSec) => "must be coap://host:port".to_owned(),
-        (_, AccountSecurity::Psk) => "must be coaps://host:port".to_owned(),
+        (_, AccountSecurity::Psk | AccountSecurity::Rpk | AccountSecurity::X509) => {
+            "must be coaps://host:port".to_owned()
+        }
     })
 }
 

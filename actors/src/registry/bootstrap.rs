@@ -1,14 +1,16 @@
-//! What is a device given in its bootstrap? Reads its profile and configuration, makes a key for
-//! it, and saves the key before the device may get it.
+//! What is a device given in its bootstrap? Reads its profile and configuration, makes keys for it,
+//! and saves those before the device may get them.
 
 use std::rc::Rc;
 
 use engine::bootstrap::{
     BootstrapConfig, BootstrapFault, BootstrapOrder, BootstrapPlan, BootstrapScope,
 };
-use engine::directory::bootstrap::{FreshKey, ServiceUris, prepare};
+use engine::directory::bootstrap::{BootstrapKeys, FreshKey, ServiceUris, prepare};
 use engine::ids::DeviceKey;
+use engine::key_pair::{KeyPair, NoKey};
 use engine::profile::Profile;
+use engine::sealed::Sealed;
 use engine::sealing::SecretOwner;
 use store::CommitError;
 use tracing::{debug, warn};
@@ -36,8 +38,10 @@ pub(super) async fn prepared(
             return Err(BootstrapFault::Unstored);
         };
         let config = config_of(&context, &profile, &order).await?;
-        let key = context.fresh_key(device);
-        let prepared = prepare(&profile, &config, &uris, &key, context.clock.now())?;
+        let of_bootstrap = SecretOwner::Bootstrap(device).context();
+        let open = |key: &Sealed| context.master_key.open(key, &of_bootstrap).ok();
+        let keys = context.fresh_keys(device, &open)?;
+        let prepared = prepare(&profile, &config, &uris, &keys, context.clock.now())?;
         let Some(batch) = prepared.batch else {
             return Ok(prepared.plan);
         };
@@ -70,7 +74,8 @@ async fn config_of(
             return Ok(config);
         }
     }
-    Ok(BootstrapConfig::of_this_service(order.security()))
+    let security = order.security(&profile.credentials);
+    Ok(BootstrapConfig::of_this_service(security))
 }
 
 fn read<T>(answer: Result<T, store::Unavailable>) -> Result<T, BootstrapFault> {
@@ -78,7 +83,21 @@ fn read<T>(answer: Result<T, store::Unavailable>) -> Result<T, BootstrapFault> {
 }
 
 impl ArbiterContext {
-    fn fresh_key(&self, device: DeviceKey) -> FreshKey {
+    fn fresh_keys<'k>(
+        &self,
+        device: DeviceKey,
+        open: &'k dyn Fn(&Sealed) -> Option<Zeroizing<Vec<u8>>>,
+    ) -> Result<BootstrapKeys<'k>, BootstrapFault> {
+        let pair = KeyPair::generate(&mut clock::fill);
+        Ok(BootstrapKeys {
+            psk: self.fresh_psk(device),
+            pair: pair.map_err(|NoKey| BootstrapFault::Unstored)?,
+            server: self.associations.borrow().server_key().clone(),
+            open,
+        })
+    }
+
+    fn fresh_psk(&self, device: DeviceKey) -> FreshKey {
         let mut bytes = Zeroizing::new(vec![0; PSK_BYTES]);
         clock::fill(&mut bytes);
         let sealed = self

@@ -7,7 +7,7 @@ use rcgen::{CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 use super::*;
 use crate::change::Change;
-use crate::directory::credentials::{with_issued_psk, with_psk, without_psk};
+use crate::directory::credentials::{with_issued_keys, with_psk, without_psk};
 use crate::directory::device::{NewDevice, draft_device};
 use crate::ids::{CustomerId, DeviceId};
 use crate::moment::Moment;
@@ -165,7 +165,12 @@ fn the_first_use_of_a_new_key_ends_the_previous_one() {
 fn the_key_of_the_customer_is_for_bootstrap_alone_once_an_issued_key_was_used() {
     let mut fixture = Fixture::of(1, &["meter"]);
     let profile = fixture.profiles.get_mut("meter").unwrap();
-    *profile = with_issued_psk(profile, sealed(OTHER_KEY), Timestamp::from_ms(5));
+    *profile = with_issued_keys(
+        profile,
+        Some(sealed(OTHER_KEY)),
+        None,
+        Timestamp::from_ms(5),
+    );
     let mut meter = fixture.connected("meter", KEY, HOME);
     fixture.says(&mut meter, b"before");
     assert_eq!(fixture.take_received().len(), 1);

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use protocol::lwm2m::binding::Binding;
-use protocol::lwm2m::bootstrap::SERVER_OBJECT;
+use protocol::lwm2m::bootstrap::{SECURITY_OBJECT, SERVER_OBJECT};
 use protocol::lwm2m::model::catalog::Catalog;
 use protocol::lwm2m::operation;
 use protocol::lwm2m::path::{InvalidPath, Path};
@@ -14,19 +14,24 @@ use protocol::lwm2m::version::Version;
 use url::Url;
 use zeroize::Zeroizing;
 
+use crate::associations::server_key::ServerKey;
 use crate::bootstrap::{
     AccountSecurity, BootstrapConfig, BootstrapFault, BootstrapPlan, BootstrapScope,
-    BootstrapServer, is_of_accounts, is_of_server,
+    BootstrapServer, is_of_server,
 };
 use crate::change::{Batch, Change, Expect, UniqueName};
-use crate::directory::credentials::with_issued_psk;
+use crate::directory::credentials::with_issued_keys;
 use crate::directory::guarded;
+use crate::key_pair::KeyPair;
 use crate::limits::{
     BOOTSTRAP_SERVERS_MAX, BOOTSTRAP_URI_CHARS_MAX, BOOTSTRAP_VALUE_BYTES_MAX, BOOTSTRAP_VALUES_MAX,
 };
 use crate::moment::Timestamp;
 use crate::profile::{Profile, SecurityRequirement};
 use crate::sealed::Sealed;
+
+/// The resource of an account by which the device verifies the server.
+const SERVER_PUBLIC_KEY: u16 = 4;
 
 /// Newer than every version of an object: its newest one is meant.
 const NEWEST: Version = Version::new(u8::MAX, u8::MAX);
@@ -44,7 +49,7 @@ pub enum InvalidServerUri {
     #[error("must begin with coap:// for security NOSEC")]
     NeedsNoSecurity,
     /// It has a scheme without security, and the account needs one.
-    #[error("must begin with coaps:// for security PSK")]
+    #[error("must begin with coaps:// for security PSK, RPK and X509")]
     NeedsSecurity,
 }
 
@@ -58,8 +63,14 @@ pub enum InvalidBootstrapValue {
     #[error("must be named by the path of a resource or of one of its instances")]
     Level,
     /// It is a part of an account.
-    #[error("is written from `servers`: object 0, and the resources 0, 1 and 7 of object 1")]
+    #[error(
+        "is written from `servers`, as the resources 0, 1, 2, 3, 5 and 10 of object 0 and 0, 1 and \
+         7 of object 1 are"
+    )]
     Reserved,
+    /// It is one of several of an account.
+    #[error("has several instances, which accounts (object 0) cannot be given")]
+    SeveralOfAccount,
     /// The object model does not have the resource.
     #[error("is not a resource of the object model")]
     Unknown,
@@ -86,8 +97,8 @@ pub enum ConfigFault {
     /// A value is given beside another one for the same resource.
     #[error("is given for a resource that has another value")]
     Overlap(Path),
-    /// A value is for an instance of the server object that no server has.
-    #[error("is of a server that is not in `servers`: the first one is /1/0")]
+    /// A value is for the account or the instance of a server that there is not.
+    #[error("is of a server that is not in `servers`: the first one has /0/0 and /1/0")]
     NoServer(Path),
 }
 
@@ -114,8 +125,11 @@ pub fn parse_uri(text: &str) -> Result<Box<str>, InvalidServerUri> {
 pub fn check_uri(uri: &str, security: AccountSecurity) -> Result<(), InvalidServerUri> {
     match (uri.starts_with("coaps:"), security) {
         (true, AccountSecurity::NoSec) => Err(InvalidServerUri::NeedsNoSecurity),
-        (false, AccountSecurity::Psk) => Err(InvalidServerUri::NeedsSecurity),
-        (true, AccountSecurity::Psk) | (false, AccountSecurity::NoSec) => Ok(()),
+        (false, AccountSecurity::NoSec) => Ok(()),
+        (true, AccountSecurity::Psk | AccountSecurity::Rpk | AccountSecurity::X509) => Ok(()),
+        (false, AccountSecurity::Psk | AccountSecurity::Rpk | AccountSecurity::X509) => {
+            Err(InvalidServerUri::NeedsSecurity)
+        }
     }
 }
 
@@ -134,7 +148,7 @@ pub fn parse_value(
     let Some(resource_id) = path.resource_id() else {
         return Err(InvalidBootstrapValue::Level);
     };
-    if is_of_accounts(path) || is_of_server(path) {
+    if is_of_server(path) {
         return Err(InvalidBootstrapValue::Reserved);
     }
     let resource = catalog.resource(path.object_id(), NEWEST, resource_id);
@@ -144,7 +158,12 @@ pub fn parse_value(
         return Err(InvalidBootstrapValue::TooLong);
     }
     let value = Value::parse(data_type, text)?;
-    Ok((operation::write_target(path, resource), value))
+    let target = operation::write_target(path, resource);
+    let is_of_account = path.object_id() == SECURITY_OBJECT;
+    match is_of_account && target.resource_instance_id().is_some() {
+        true => Err(InvalidBootstrapValue::SeveralOfAccount),
+        false => Ok((target, value)),
+    }
 }
 
 /// A configuration of these servers and values, unless it has faults as a whole.
@@ -175,7 +194,7 @@ pub fn configured(
     }
     let of_servers = values
         .iter()
-        .filter(|(path, _)| path.object_id() == SERVER_OBJECT);
+        .filter(|(path, _)| [SECURITY_OBJECT, SERVER_OBJECT].contains(&path.object_id()));
     let has_server = |path: &Path| {
         path.instance_id()
             .is_some_and(|id| usize::from(id) < servers.len())
@@ -240,7 +259,7 @@ impl ServiceUris {
     fn of(&self, security: AccountSecurity) -> Result<&str, BootstrapFault> {
         let uri = match security {
             AccountSecurity::NoSec => &self.coap,
-            AccountSecurity::Psk => &self.coaps,
+            AccountSecurity::Psk | AccountSecurity::Rpk | AccountSecurity::X509 => &self.coaps,
         };
         uri.as_deref().ok_or(BootstrapFault::UnknownHost)
     }
@@ -261,12 +280,24 @@ pub struct FreshKey {
     pub sealed: Sealed,
 }
 
+/// The keys that accounts may have. Those that no account has are dropped.
+pub struct BootstrapKeys<'k> {
+    /// A fresh pre-shared key.
+    pub psk: FreshKey,
+    /// A fresh key pair.
+    pub pair: KeyPair,
+    /// The key of the service.
+    pub server: ServerKey,
+    /// Opens the private key of a certificate.
+    pub open: &'k dyn Fn(&Sealed) -> Option<Zeroizing<Vec<u8>>>,
+}
+
 /// What a device is to be written, and what has to be durable before.
 #[derive(Debug)]
 pub struct PreparedBootstrap {
     /// What it is written.
     pub plan: BootstrapPlan,
-    /// The device with its fresh key; nothing if it gets none.
+    /// The device with its fresh keys; nothing if it gets none.
     pub batch: Option<Batch>,
 }
 
@@ -275,23 +306,32 @@ pub fn prepare(
     profile: &Profile,
     config: &BootstrapConfig,
     uris: &ServiceUris,
-    key: &FreshKey,
+    keys: &BootstrapKeys<'_>,
     now: Timestamp,
 ) -> Result<PreparedBootstrap, BootstrapFault> {
-    if profile.security == SecurityRequirement::Dtls && config.has_no_security() {
+    if profile.security == SecurityRequirement::Dtls && config.has(AccountSecurity::NoSec) {
         return Err(BootstrapFault::NeedsDtls);
     }
-    let identity = profile.psk_identity().as_bytes();
     let mut accounts = Vec::new();
-    for server in &config.servers {
+    for (place, server) in (0..).zip(&config.servers) {
         let uri = match &server.uri {
             Some(uri) => uri,
             None => uris.of(server.security)?,
         };
-        accounts.push(account_of(server, uri, (identity, &key.bytes)));
+        let of_place = |(path, value): &(Path, Value)| {
+            let is_of_account = Path::instance(SECURITY_OBJECT, place).contains(*path);
+            is_of_account.then_some((path.resource_id()?, value.clone()))
+        };
+        let given: BTreeMap<_, _> = config.objects.iter().filter_map(of_place).collect();
+        let shown = KeysOfAccount::of(server, profile, keys, given.get(&SERVER_PUBLIC_KEY))?;
+        accounts.push(account_of(server, uri, shown, given));
     }
-    let batch = config.has_psk().then(|| {
-        let is = with_issued_psk(profile, key.sealed.clone(), now);
+    let psk = config.has(AccountSecurity::Psk);
+    let psk = psk.then(|| keys.psk.sealed.clone());
+    let public_key = config.has(AccountSecurity::Rpk);
+    let public_key = public_key.then_some(keys.pair.public);
+    let batch = (psk.is_some() || public_key.is_some()).then(|| {
+        let is = with_issued_keys(profile, psk, public_key, now);
         let put = Change::PutDevice {
             was: Some(Box::new(profile.clone())),
             profile: Box::new(is),
@@ -305,28 +345,75 @@ pub fn prepare(
     Ok(PreparedBootstrap { plan, batch })
 }
 
-/// An instance of the security object (LwM2M Core 1.2 appendix E.1). The keys are mandatory, and
-/// empty without security.
+/// The keys of an account (LwM2M Core 1.2 appendix E.1.1), each empty if there is none.
+struct KeysOfAccount {
+    /// Security Mode.
+    mode: i64,
+    /// Public Key or Identity.
+    identity: Vec<u8>,
+    /// Server Public Key.
+    server: Vec<u8>,
+    /// Secret Key.
+    secret: Vec<u8>,
+}
+
+impl KeysOfAccount {
+    /// The keys of the account of a server. What is given for the key of the server wins: the
+    /// certificate may be that of an authority (Certificate Usage).
+    fn of(
+        server: &BootstrapServer,
+        profile: &Profile,
+        keys: &BootstrapKeys<'_>,
+        server_key_given: Option<&Value>,
+    ) -> Result<Self, BootstrapFault> {
+        let (mode, identity, shown, secret) = match server.security {
+            AccountSecurity::Psk => {
+                let identity = profile.psk_identity().as_bytes();
+                (0, identity.to_vec(), Vec::new(), keys.psk.bytes.to_vec())
+            }
+            AccountSecurity::Rpk => {
+                let (public, shown) = (keys.pair.public.spki(), keys.server.public_key());
+                (1, public, shown.to_vec(), keys.pair.private.to_vec())
+            }
+            AccountSecurity::X509 => {
+                let shown = keys.server.certificates().first().map(|it| it.to_vec());
+                let shown = shown.or(server_key_given.map(|_| Vec::new()));
+                let shown = shown.ok_or(BootstrapFault::NoCertificate)?;
+                let own = server.certificate.as_ref();
+                let own = own.ok_or(BootstrapFault::Unopened)?;
+                let secret = (keys.open)(&own.key).ok_or(BootstrapFault::Unopened)?;
+                (2, own.certificate.to_vec(), shown, secret.to_vec())
+            }
+            AccountSecurity::NoSec => (3, Vec::new(), Vec::new(), Vec::new()),
+        };
+        Ok(Self {
+            mode,
+            identity,
+            server: shown,
+            secret,
+        })
+    }
+}
+
+/// An instance of the security object (LwM2M Core 1.2 appendix E.1), with what is given beside the
+/// configuration of the server.
 fn account_of(
     server: &BootstrapServer,
     uri: &str,
-    (identity, key): (&[u8], &[u8]),
+    keys: KeysOfAccount,
+    given: BTreeMap<u16, Value>,
 ) -> Vec<(u16, Value)> {
-    const PSK_MODE: i64 = 0;
-    const NO_SEC_MODE: i64 = 3;
-    let (mode, identity, key) = match server.security {
-        AccountSecurity::Psk => (PSK_MODE, identity, key),
-        AccountSecurity::NoSec => (NO_SEC_MODE, &[][..], &[][..]),
-    };
-    vec![
+    let mut values = BTreeMap::from([
         (0, Value::String(uri.to_owned())),
         (1, Value::Boolean(false)),
-        (2, Value::Integer(mode)),
-        (3, Value::Opaque(identity.to_vec())),
-        (4, Value::Opaque(Vec::new())),
-        (5, Value::Opaque(key.to_vec())),
+        (2, Value::Integer(keys.mode)),
+        (3, Value::Opaque(keys.identity)),
+        (SERVER_PUBLIC_KEY, Value::Opaque(keys.server)),
+        (5, Value::Opaque(keys.secret)),
         (10, Value::Integer(server.short_id.into())),
-    ]
+    ]);
+    values.extend(given);
+    values.into_iter().collect()
 }
 
 /// The instances of all other objects: those of the servers first (appendix E.2).
@@ -342,7 +429,9 @@ fn instances_of(config: &BootstrapConfig) -> Vec<(Path, Reading)> {
         ]);
         instances.insert(Path::instance(SERVER_OBJECT, instance), values);
     }
-    for (path, value) in &config.objects {
+    let beside_accounts = config.objects.iter();
+    let beside_accounts = beside_accounts.filter(|(path, _)| path.object_id() != SECURITY_OBJECT);
+    for (path, value) in beside_accounts {
         let Some(instance) = path.instance_id() else {
             continue;
         };
@@ -351,6 +440,12 @@ fn instances_of(config: &BootstrapConfig) -> Vec<(Path, Reading)> {
         values.insert(*path, value.clone());
     }
     instances.into_iter().collect()
+}
+
+impl std::fmt::Debug for BootstrapKeys<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("BootstrapKeys(..)")
+    }
 }
 
 impl std::fmt::Debug for FreshKey {
@@ -362,6 +457,7 @@ impl std::fmt::Debug for FreshKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bootstrap::AccountCertificate;
     use crate::directory::device::{NewDevice, draft_device};
     use crate::ids::{CustomerId, DeviceId};
     use crate::moment::Moment;
@@ -405,6 +501,8 @@ mod tests {
         assert_eq!(first, Path::resource_instance(3, 0, 6, 0));
         for (path, text, fault) in [
             ("/0/1/0", "coap://a", InvalidBootstrapValue::Reserved),
+            ("/0/1/5", "AA==", InvalidBootstrapValue::Reserved),
+            ("/0/1/16", "1", InvalidBootstrapValue::SeveralOfAccount),
             ("/1/0/1", "60", InvalidBootstrapValue::Reserved),
             ("/3/0", "1", InvalidBootstrapValue::Level),
             ("/3/0/999", "1", InvalidBootstrapValue::Unknown),
@@ -430,11 +528,13 @@ mod tests {
         ];
         let value = |path| (path, Value::Integer(1));
         let (whole, part) = (Path::resource(3, 0, 6), Path::resource_instance(3, 0, 6, 0));
-        let lost = Path::resource(1, 2, 13);
-        let faults = configured(servers, vec![value(part), value(whole), value(lost)]);
+        let (lost, account) = (Path::resource(1, 2, 13), Path::resource(0, 2, 11));
+        let values = vec![value(part), value(whole), value(lost), value(account)];
+        let faults = configured(servers, values);
         let expected = vec![
             ConfigFault::ShortIdRepeated(1),
             ConfigFault::Overlap(part),
+            ConfigFault::NoServer(account),
             ConfigFault::NoServer(lost),
         ];
         assert_eq!(faults, Err(expected));
@@ -447,6 +547,7 @@ mod tests {
     #[test]
     fn a_device_gets_an_account_and_a_server_for_each_configured_one() {
         let objects = vec![
+            (Path::resource(0, 1, 11), Value::Integer(10)),
             (Path::resource(1, 1, 13), Value::Integer(2)),
             (Path::resource(3, 0, 15), Value::String("UTC".to_owned())),
         ];
@@ -456,7 +557,7 @@ mod tests {
         };
         let config = configured(vec![server(1111, AccountSecurity::Psk), second], objects).unwrap();
         let uris = ServiceUris::default().or_at(Some("::1"), (1, 2));
-        let prepared = prepare(&meter(), &config, &uris, &key(), at(1)).unwrap();
+        let prepared = prepare(&meter(), &config, &uris, &keys(), at(1)).unwrap();
         let writes = prepared.plan.writes(|instance| instance == 1);
         let paths: Vec<String> = writes.iter().map(|(path, _)| path.to_string()).collect();
         assert_eq!(paths, ["/0/2", "/0/3", "/1/0", "/1/1", "/3/0"]);
@@ -469,6 +570,7 @@ mod tests {
         assert_eq!(value(Path::resource(0, 3, 0)), "coap://other.example");
         assert_eq!(value(Path::resource(0, 3, 2)), "3");
         assert_eq!(value(Path::resource(0, 3, 5)), "");
+        assert_eq!(value(Path::resource(0, 3, 11)), "10");
         assert_eq!(value(Path::resource(1, 1, 13)), "2");
         assert_eq!(value(Path::resource(1, 1, 1)), "86400");
     }
@@ -477,19 +579,71 @@ mod tests {
     fn a_fresh_key_is_saved_with_what_it_replaces_and_never_printed() {
         let config = BootstrapConfig::of_this_service(AccountSecurity::Psk);
         let uris = ServiceUris::default().or_at(Some("10.0.0.1"), (1, 2));
-        let prepared = prepare(&meter(), &config, &uris, &key(), at(1)).unwrap();
+        let prepared = prepare(&meter(), &config, &uris, &keys(), at(1)).unwrap();
         let batch = prepared.batch.as_ref().unwrap();
         assert_eq!(batch.expects, [Expect::Profile(Box::new(meter()))]);
         let [Change::PutDevice { profile, .. }] = &batch.changes[..] else {
             panic!("{batch:?}");
         };
         let issued = profile.credentials.issued.as_ref().unwrap();
-        assert_eq!(issued.key.key, key().sealed);
+        assert_eq!(issued.key.key, keys().psk.sealed);
         assert_eq!(&*issued.key.identity, "meter");
         assert_eq!(format!("{:?}", prepared.plan), "BootstrapPlan(..)");
         let plain = BootstrapConfig::of_this_service(AccountSecurity::NoSec);
-        let plain = prepare(&meter(), &plain, &uris, &key(), at(1)).unwrap();
+        let plain = prepare(&meter(), &plain, &uris, &keys(), at(1)).unwrap();
         assert_eq!(plain.batch, None);
+    }
+
+    #[test]
+    fn an_account_with_a_raw_public_key_has_the_fresh_key_pair_and_the_key_of_the_service() {
+        let config = BootstrapConfig::of_this_service(AccountSecurity::Rpk);
+        let uris = ServiceUris::default().or_at(Some("10.0.0.1"), (1, 2));
+        let prepared = prepare(&meter(), &config, &uris, &keys(), at(1)).unwrap();
+        let account: BTreeMap<_, _> = prepared.plan.accounts.concat().into_iter().collect();
+        let opaque = |bytes: &[u8]| Value::Opaque(bytes.to_vec());
+        assert_eq!(account[&0], Value::String("coaps://10.0.0.1:2".to_owned()));
+        assert_eq!(account[&2], Value::Integer(1));
+        assert_eq!(account[&3], opaque(&keys().pair.public.spki()));
+        assert_eq!(account[&4], opaque(keys().server.public_key()));
+        assert_eq!(account[&5], opaque(&keys().pair.private));
+        let batch = prepared.batch.unwrap();
+        let [Change::PutDevice { profile, .. }] = &batch.changes[..] else {
+            panic!("{batch:?}");
+        };
+        let credentials = &profile.credentials;
+        assert!(credentials.has_public_key(&keys().pair.public));
+        assert_eq!(credentials.issued, None);
+    }
+
+    #[test]
+    fn an_account_with_a_certificate_has_the_configured_one_and_that_of_the_service() {
+        let own = AccountCertificate {
+            certificate: Box::from([8]),
+            key: Sealed::from_bytes(Box::from([1])),
+        };
+        let server = BootstrapServer {
+            certificate: Some(own),
+            ..server(1111, AccountSecurity::X509)
+        };
+        let uris = ServiceUris::default().or_at(Some("10.0.0.1"), (1, 2));
+        let config = configured(vec![server.clone()], vec![]).unwrap();
+        let refused = prepare(&meter(), &config, &uris, &keys(), at(1)).unwrap_err();
+        assert_eq!(refused, BootstrapFault::NoCertificate);
+        let authority = (Path::resource(0, 0, 4), Value::Opaque(vec![6]));
+        let config = configured(vec![server], vec![authority]).unwrap();
+        let prepared = prepare(&meter(), &config, &uris, &keys(), at(1)).unwrap();
+        let account: BTreeMap<_, _> = prepared.plan.accounts.concat().into_iter().collect();
+        assert_eq!(account[&2], Value::Integer(2));
+        assert_eq!(account[&3], Value::Opaque(vec![8]));
+        assert_eq!(account[&4], Value::Opaque(vec![6]));
+        assert_eq!(account[&5], Value::Opaque(vec![9]));
+        assert_eq!(prepared.batch, None);
+        let unopened = BootstrapKeys {
+            open: &|_| None,
+            ..keys()
+        };
+        let refused = prepare(&meter(), &config, &uris, &unopened, at(1)).unwrap_err();
+        assert_eq!(refused, BootstrapFault::Unopened);
     }
 
     #[test]
@@ -500,9 +654,9 @@ mod tests {
         };
         let config = BootstrapConfig::of_this_service(AccountSecurity::NoSec);
         let uris = ServiceUris::default().or_at(Some("10.0.0.1"), (1, 2));
-        let refused = prepare(&profile, &config, &uris, &key(), at(1)).unwrap_err();
+        let refused = prepare(&profile, &config, &uris, &keys(), at(1)).unwrap_err();
         assert_eq!(refused, BootstrapFault::NeedsDtls);
-        let nowhere = prepare(&meter(), &config, &ServiceUris::default(), &key(), at(1));
+        let nowhere = prepare(&meter(), &config, &ServiceUris::default(), &keys(), at(1));
         assert_eq!(nowhere.unwrap_err(), BootstrapFault::UnknownHost);
     }
 
@@ -527,13 +681,20 @@ mod tests {
             lifetime_s: 86_400,
             binding: Binding::UDP,
             security,
+            certificate: None,
         }
     }
 
-    fn key() -> FreshKey {
-        FreshKey {
-            bytes: Zeroizing::new(vec![7; 16]),
-            sealed: Sealed::from_bytes(Box::from([1])),
+    /// Keys with which every secret opens as a 9.
+    fn keys() -> BootstrapKeys<'static> {
+        BootstrapKeys {
+            psk: FreshKey {
+                bytes: Zeroizing::new(vec![7; 16]),
+                sealed: Sealed::from_bytes(Box::from([1])),
+            },
+            pair: KeyPair::generate(&mut |bytes| bytes.fill(5)).unwrap(),
+            server: ServerKey::from_scalar(&[3; 32]).unwrap(),
+            open: &|_| Some(Zeroizing::new(vec![9])),
         }
     }
 

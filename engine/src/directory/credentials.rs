@@ -41,26 +41,31 @@ pub fn with_psk(
     )
 }
 
-/// The device with a pre-shared key that a bootstrap issues; it keeps its identity.
-pub fn with_issued_psk(was: &Profile, key: Sealed, at: Timestamp) -> Profile {
-    let psk = Psk {
+/// The device with the keys that a bootstrap issues; it keeps its PSK identity.
+pub fn with_issued_keys(
+    was: &Profile,
+    psk: Option<Sealed>,
+    public_key: Option<RawPublicKey>,
+    at: Timestamp,
+) -> Profile {
+    let psk = psk.map(|key| Psk {
         identity: was.psk_identity().into(),
         key,
-    };
-    with(was, was.credentials.clone().issuing(psk, at))
+    });
+    with(was, was.credentials.clone().issuing(psk, public_key, at))
 }
 
 /// The device without a pre-shared key. It keeps its PSK identity.
 pub fn without_psk(was: &Profile) -> Result<Profile, DirectoryRefusal> {
     let before = was.credentials.clone();
-    let psk = before.psk.or(before.issued);
+    let psk = before.psk.clone().or(before.issued.clone());
     let psk = psk.ok_or(DirectoryRefusal::KeyUnknown)?;
     let kept = Some(psk.key.identity).filter(|it| **it != *was.endpoint.as_str());
     let without = DeviceCredentials {
         psk: None,
         issued: None,
         kept_identity: kept,
-        public_key: before.public_key,
+        ..before
     };
     Ok(with(was, without))
 }
@@ -80,11 +85,12 @@ pub fn with_public_key(was: &Profile, key: RawPublicKey, at: Timestamp) -> Profi
 /// The device without a raw public key.
 pub fn without_public_key(was: &Profile) -> Result<Profile, DirectoryRefusal> {
     let before = was.credentials.clone();
-    if before.public_key.is_none() {
+    if before.public_keys().next().is_none() {
         return Err(DirectoryRefusal::KeyUnknown);
     }
     let without = DeviceCredentials {
         public_key: None,
+        issued_public_key: None,
         ..before
     };
     Ok(with(was, without))
@@ -96,10 +102,7 @@ pub fn key_used(was: &Profile, used: &UsedKey, at: Timestamp) -> Option<Batch> {
     let before = was.credentials.clone();
     let is = match used {
         UsedKey::Psk(key) => before.psk_used(key, at)?,
-        UsedKey::PublicKey(key) => DeviceCredentials {
-            public_key: Some(before.public_key?.used(key, at)?),
-            ..before
-        },
+        UsedKey::PublicKey(key) => before.public_key_used(key, at)?,
     };
     let put = Change::PutDevice {
         was: Some(Box::new(was.clone())),

@@ -8,6 +8,7 @@ use engine::limits::{
     BOOTSTRAP_SERVERS_MAX, BOOTSTRAP_URI_CHARS_MAX, BOOTSTRAP_VALUES_MAX, LIFETIME_S_MAX,
 };
 
+use crate::api::destinations::MASKED;
 use crate::api::openapi::{ApiOperation, Schema, Tag, names};
 
 /// GET, of the customer.
@@ -122,26 +123,26 @@ fn shown(id: &'static str, summary: &'static str) -> ApiOperation {
         .description("Returns the configuration as it was set.")
         .answer(
             200,
-            config(Schema::object()).named("BootstrapConfiguration"),
+            config(Schema::object(), masked_key).named("BootstrapConfiguration"),
             CONFIG,
         );
     unless_unset(operation)
 }
 
 fn set(id: &'static str, summary: &'static str, text: &str) -> ApiOperation {
-    let new = config(Schema::closed()).named("NewBootstrapConfiguration");
+    let new = config(Schema::closed(), given_key).named("NewBootstrapConfiguration");
     let text = format!(
         "{text}\n\nEach server becomes an account (object 0) and a server (object 1) of the \
          device, from `/0/1` and `/1/0` on; the account of the bootstrap server stays. For `PSK` \
-         the service makes a new key at each bootstrap. The key before it stays valid until the \
-         device uses the new one."
+         and `RPK` the service makes a new key or key pair at each bootstrap. The one before it \
+         stays valid until the device uses the new one."
     );
     ApiOperation::new(id, Tag::Devices, summary)
         .description(text)
         .json(new, CONFIG)
         .answer(
             200,
-            config(Schema::object()).named("BootstrapConfiguration"),
+            config(Schema::object(), masked_key).named("BootstrapConfiguration"),
             CONFIG,
         )
 }
@@ -160,7 +161,24 @@ fn unless_unset(operation: ApiOperation) -> ApiOperation {
 
 const CONFIG: &str = "The configuration.";
 
-fn config(body: Schema) -> Schema {
+/// A certificate in PEM.
+const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\nMIIB...\n-----END CERTIFICATE-----\n";
+
+/// The private key as a caller gives it.
+fn given_key(server: Schema) -> Schema {
+    server.may(
+        "key",
+        Schema::text().example("-----BEGIN PRIVATE KEY-----\nMIGH...\n-----END PRIVATE KEY-----\n"),
+        "For `X509`: the private key of the certificate, on P-256, in PEM, without a passphrase.",
+    )
+}
+
+/// The private key as it is shown.
+fn masked_key(server: Schema) -> Schema {
+    server.may("key", Schema::only(MASKED), "The key is not shown.")
+}
+
+fn config(body: Schema, key: fn(Schema) -> Schema) -> Schema {
     let server = Schema::closed()
         .must(
             "shortId",
@@ -170,7 +188,7 @@ fn config(body: Schema) -> Schema {
         .may(
             "uri",
             Schema::text_of(1..=BOOTSTRAP_URI_CHARS_MAX).example("coaps://lwm2m.example:5684"),
-            "Where the server is: `coap://` for `NOSEC`, `coaps://` for `PSK`. Default: this \
+            "Where the server is: `coap://` for `NOSEC`, `coaps://` for the others. Default: this \
              service.",
         )
         .must(
@@ -186,8 +204,14 @@ fn config(body: Schema) -> Schema {
         .must(
             "security",
             Schema::word::<AccountSecurity>().example("PSK"),
-            "The security of the account. `RPK` and `X509` are not supported by this version.",
+            "The security of the account. `X509` is for the configuration of a device alone.",
+        )
+        .may(
+            "certificate",
+            Schema::text().example(CERTIFICATE),
+            "For `X509`: the certificate of the device, in PEM.",
         );
+    let server = key(server);
     let servers = u64::try_from(BOOTSTRAP_SERVERS_MAX).unwrap_or(u64::MAX);
     let values = u64::try_from(BOOTSTRAP_VALUES_MAX).unwrap_or(u64::MAX);
     let path = Schema::text().pattern("^/[0-9]+/[0-9]+/[0-9]+(/[0-9]+)?$");
@@ -201,7 +225,8 @@ fn config(body: Schema) -> Schema {
         Schema::map(Schema::anything())
             .of_names(path, values)
             .example(crate::api::openapi::Node::object().with("/3/0/15", "Europe/Berlin")),
-        "Further values by path, of the types in the object model. Object 0 and the resources 0, \
-         1 and 7 of object 1 are written from `servers`.",
+        "Further values by path, of the types in the object model. `/0/n` and `/1/n` are the \
+         account and the instance of the server at place n; the resources 0, 1, 2, 3, 5 and 10 of \
+         the former and 0, 1 and 7 of the latter are written from `servers`.",
     )
 }

@@ -1,11 +1,12 @@
 //! The bodies of bootstrap, as golden files.
 
 use engine::bootstrap::{
-    AccountSecurity, BootstrapConfig, BootstrapOperation, BootstrapPath, BootstrapRecord,
-    BootstrapSecurity, BootstrapServer, BootstrapState, BootstrapStep, SHORT_ID,
+    AccountCertificate, AccountSecurity, BootstrapConfig, BootstrapOperation, BootstrapPath,
+    BootstrapRecord, BootstrapSecurity, BootstrapServer, BootstrapState, BootstrapStep, SHORT_ID,
 };
 use engine::directory::bootstrap::parse_binding;
 use engine::moment::Timestamp;
+use engine::sealed::Sealed;
 use engine::{Code, Path, Value};
 
 use super::golden;
@@ -15,18 +16,27 @@ use crate::api::bootstrap::ConfigBody;
 const ASKED: Timestamp = Timestamp::from_ms(1_700_000_000_000);
 
 #[test]
-fn a_configuration_with_two_servers_and_a_value() {
+fn a_configuration_with_three_servers_and_two_values() {
     let server = |short_id, uri: Option<&str>, security| BootstrapServer {
         short_id,
         uri: uri.map(Into::into),
         lifetime_s: 86_400,
         binding: parse_binding("UQ").unwrap(),
         security,
+        certificate: None,
+    };
+    let certificate = AccountCertificate {
+        certificate: Box::from([0x30, 0]),
+        key: Sealed::from_bytes(Box::from([1])),
     };
     let config = BootstrapConfig {
         servers: Box::new([
             server(SHORT_ID, None, AccountSecurity::Psk),
             server(2222, Some("coap://second.example"), AccountSecurity::NoSec),
+            BootstrapServer {
+                certificate: Some(certificate),
+                ..server(3333, None, AccountSecurity::X509)
+            },
         ]),
         objects: Box::new([
             (Path::resource(1, 1, 13), Value::Integer(2)),

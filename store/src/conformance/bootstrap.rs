@@ -1,11 +1,13 @@
 //! What is stored of bootstrap?
 
 use engine::bootstrap::{
-    AccountSecurity, BootstrapConfig, BootstrapOperation, BootstrapPath, BootstrapRecord,
-    BootstrapScope, BootstrapSecurity, BootstrapServer, BootstrapState, BootstrapStep,
+    AccountCertificate, AccountSecurity, BootstrapConfig, BootstrapOperation, BootstrapPath,
+    BootstrapRecord, BootstrapScope, BootstrapSecurity, BootstrapServer, BootstrapState,
+    BootstrapStep,
 };
 use engine::change::Change;
 use engine::device::record::Registration;
+use engine::sealed::Sealed;
 use engine::{Code, Path, Value};
 
 use super::samples::{acme, at, customer, device};
@@ -91,11 +93,21 @@ pub(crate) fn config(short_id: u16) -> BootstrapConfig {
         lifetime_s: 86_400,
         binding: Registration::parse_binding("UQ").expect("a binding"),
         security,
+        certificate: None,
     };
+    let certificate = Some(AccountCertificate {
+        certificate: Box::from([1, 2]),
+        key: Sealed::from_bytes(Box::from([3])),
+    });
     BootstrapConfig {
         servers: Box::new([
             server(short_id, None, AccountSecurity::Psk),
             server(7, Some("coap://other.example"), AccountSecurity::NoSec),
+            server(8, None, AccountSecurity::Rpk),
+            BootstrapServer {
+                certificate,
+                ..server(9, None, AccountSecurity::X509)
+            },
         ]),
         objects: Box::new([
             (Path::resource(3, 0, 15), Value::String("UTC".into())),

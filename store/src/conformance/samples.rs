@@ -156,6 +156,12 @@ fn credentials(number: u64) -> DeviceCredentials {
             admitted_since: at(1),
             previous: None,
         }),
+        issued_public_key: Some(Credential {
+            key: RawPublicKey::from_point(&point).expect("a point"),
+            created_at: at(3),
+            admitted_since: at(2),
+            previous: None,
+        }),
     }
 }
 

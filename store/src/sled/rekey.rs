@@ -13,6 +13,7 @@ use super::fault::Fault;
 use super::key::{self, Table};
 use super::kv::{self, Value};
 use super::record::Unreadable;
+use super::record::bootstrap::{read_config, write_config};
 use super::record::destination::{read_destination, write_destination};
 use super::record::idempotency::{read_idempotency_record, write_idempotency_record};
 use super::record::profile::{read_profile, write_profile};
@@ -52,6 +53,7 @@ impl OfflineStore {
             (Table::Destination, destination as Reseal),
             (Table::Idempotency, idempotency_record as Reseal),
             (Table::ServerKey, server_key as Reseal),
+            (Table::BootstrapConfigOfDevice, bootstrap_config as Reseal),
         ];
         for (table, reseal) in tables {
             rekeying.reseal_all(table, reseal).map_err(failed)?;
@@ -142,6 +144,19 @@ fn server_key(_: &[u8], value: &[u8], visit: &mut Visit<'_>) -> Result<Vec<u8>, 
     Ok(write_server_key(&key))
 }
 
+fn bootstrap_config(
+    key: &[u8],
+    value: &[u8],
+    visit: &mut Visit<'_>,
+) -> Result<Vec<u8>, Unreadable> {
+    let device = key::bootstrap::device_of(key).ok_or(Unreadable::Damaged("a device's key"))?;
+    let mut config = read_config(value)?;
+    for secret in config.keys_mut() {
+        visit(SecretOwner::Bootstrap(device), secret);
+    }
+    Ok(write_config(&config))
+}
+
 fn idempotency_record(
     key: &[u8],
     value: &[u8],
@@ -159,6 +174,7 @@ mod tests {
     use std::path::Path;
 
     use engine::MqttVersion;
+    use engine::bootstrap::{BootstrapConfig, BootstrapScope};
     use engine::change::{Batch, Change};
     use engine::delivery::destination::{
         Broker, BrokerCommands, ClientCertificate, Destination, Header, JsonPayload, Target,
@@ -167,16 +183,19 @@ mod tests {
     use engine::idempotency::{
         CallFingerprint, CreatedByCall, IdempotencyKey, IdempotencyRecord, IdempotentCall,
     };
+    use engine::ids::DeviceKey;
     use engine::profile::Profile;
 
     use super::*;
+    use crate::conformance::bootstrap::config;
     use crate::conformance::samples::{acme, at, batch, customer, destination, device, known};
     use crate::conformance::wait;
     use crate::{Commit, DeviceReads, DirectoryReads, Maintenance as _, Options, SledStore};
 
     /// The secrets of the filled store: three keys of a device, a header and a secret of a webhook,
-    /// a password and a key for a broker, a response, and the key of the service.
-    const SECRETS: u64 = 9;
+    /// a password and a key for a broker, a response, the key of the service, and a key for the
+    /// bootstrap of the device.
+    const SECRETS: u64 = 10;
 
     fn call() -> IdempotencyKey {
         IdempotencyKey::from_bytes([7; 16])
@@ -248,6 +267,10 @@ mod tests {
             put(batch(vec![Change::PutDestination(Box::new(destination))]));
         }
         put(batch(vec![Change::PutIdempotencyRecord(response(key))]));
+        let scope = BootstrapScope::Device(device(&acme(), 1).key());
+        let config = Box::new(bootstrap_config_of(device(&acme(), 1).key(), key));
+        let change = Change::PutBootstrapConfig { scope, config };
+        put(batch(vec![change]));
         let of_service = key.seal(b"a secret", &SecretOwner::ServerKey.context());
         assert_eq!(wait(store.server_key(of_service.clone())), Ok(of_service));
     }
@@ -271,6 +294,11 @@ mod tests {
         let other = Sealed::from_bytes(Box::default());
         let mut of_service = wait(store.server_key(other)).unwrap();
         open(SecretOwner::ServerKey, &mut of_service);
+        let meter = device(&acme(), 1).key();
+        let config = wait(store.bootstrap_config(BootstrapScope::Device(meter))).unwrap();
+        for key in config.unwrap().keys_mut() {
+            open(SecretOwner::Bootstrap(meter), key);
+        }
         secrets
     }
 
@@ -279,6 +307,14 @@ mod tests {
         let mut meter = device(&acme(), 1);
         meter.visit_secrets(&mut |owner, sealed| *sealed = key.seal(b"psk", &owner.context()));
         meter
+    }
+
+    fn bootstrap_config_of(device: DeviceKey, key: &MasterKey) -> BootstrapConfig {
+        let mut config = config(1111);
+        for secret in config.keys_mut() {
+            *secret = key.seal(b"a secret", &SecretOwner::Bootstrap(device).context());
+        }
+        config
     }
 
     fn webhook(key: &MasterKey) -> Destination {

@@ -105,7 +105,9 @@ impl Step<'_> {
                 let why = fault.to_string();
                 let code = match fault {
                     BootstrapFault::NeedsDtls => Code::FORBIDDEN,
-                    BootstrapFault::UnknownHost => Code::INTERNAL_SERVER_ERROR,
+                    BootstrapFault::UnknownHost
+                    | BootstrapFault::NoCertificate
+                    | BootstrapFault::Unopened => Code::INTERNAL_SERVER_ERROR,
                     BootstrapFault::Unstored => Code::SERVICE_UNAVAILABLE,
                 };
                 self.end_bootstrap(BootstrapState::Failed, Some(&why));

@@ -223,6 +223,8 @@ fn a_bootstrap_that_cannot_be_prepared_is_refused() {
         (BootstrapFault::Unstored, "5.03"),
         (BootstrapFault::NeedsDtls, "4.03"),
         (BootstrapFault::UnknownHost, "5.00"),
+        (BootstrapFault::NoCertificate, "5.00"),
+        (BootstrapFault::Unopened, "5.00"),
     ] {
         let mut fixture = DeviceFixture::bootstrapped_without_dtls();
         fixture.ask_for_bootstrap(HOME, &["ep=meter"]);

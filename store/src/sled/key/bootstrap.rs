@@ -21,3 +21,9 @@ pub(crate) fn config(scope: &BootstrapScope) -> Key {
 pub(crate) fn bootstrap(device: DeviceKey) -> Key {
     Builder::of(Table::Bootstrap).bytes(device.as_bytes()).end()
 }
+
+/// The device whose configuration has a key.
+pub(crate) fn device_of(key: &[u8]) -> Option<DeviceKey> {
+    let rest = key.strip_prefix(&*Table::BootstrapConfigOfDevice.prefix())?;
+    Some(DeviceKey::from_bytes(rest.try_into().ok()?))
+}

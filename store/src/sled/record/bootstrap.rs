@@ -2,10 +2,12 @@
 
 use engine::Code;
 use engine::bootstrap::{
-    BootstrapConfig, BootstrapPath, BootstrapRecord, BootstrapServer, BootstrapStep,
+    AccountCertificate, BootstrapConfig, BootstrapPath, BootstrapRecord, BootstrapServer,
+    BootstrapStep,
 };
 use engine::device::record::Registration;
 use engine::moment::Timestamp;
+use engine::sealed::Sealed;
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
@@ -36,6 +38,18 @@ struct ServerV1<'a> {
     binding: String,
     #[n(4)]
     security: u8,
+    /// Absent unless the account has a certificate.
+    #[b(5)]
+    certificate: Option<CertificateV1<'a>>,
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct CertificateV1<'a> {
+    #[cbor(b(0), with = "minicbor::bytes")]
+    certificate: &'a [u8],
+    #[cbor(b(1), with = "minicbor::bytes")]
+    sealed_key: &'a [u8],
 }
 
 #[derive(Decode, Encode)]
@@ -124,6 +138,7 @@ fn server_record(server: &BootstrapServer) -> ServerV1<'_> {
         lifetime_s: server.lifetime_s,
         binding: server.binding.to_string(),
         security: code::of_account_security(server.security),
+        certificate: server.certificate.as_ref().map(certificate_record),
     }
 }
 
@@ -135,7 +150,22 @@ fn read_server(record: ServerV1<'_>) -> Result<BootstrapServer, Unreadable> {
         lifetime_s: record.lifetime_s,
         binding: binding.ok_or(Unreadable::Damaged("no binding"))?,
         security: code::account_security(record.security)?,
+        certificate: record.certificate.map(read_certificate),
     })
+}
+
+fn certificate_record(certificate: &AccountCertificate) -> CertificateV1<'_> {
+    CertificateV1 {
+        certificate: &certificate.certificate,
+        sealed_key: certificate.key.as_bytes(),
+    }
+}
+
+fn read_certificate(record: CertificateV1<'_>) -> AccountCertificate {
+    AccountCertificate {
+        certificate: record.certificate.into(),
+        key: Sealed::from_bytes(record.sealed_key.into()),
+    }
 }
 
 fn step_record(step: &BootstrapStep) -> StepV1 {

@@ -90,7 +90,12 @@ codes!(of_bootstrap_state, bootstrap_state, BootstrapState {
     Interrupted = 4,
 });
 codes!(of_bootstrap_security, bootstrap_security, BootstrapSecurity { NoSec = 1, Dtls = 2 });
-codes!(of_account_security, account_security, AccountSecurity { NoSec = 1, Psk = 2 });
+codes!(of_account_security, account_security, AccountSecurity {
+    NoSec = 1,
+    Psk = 2,
+    Rpk = 3,
+    X509 = 4
+});
 codes!(of_bootstrap_operation, bootstrap_operation, BootstrapOperation {
     Delete = 1,
     Discover = 2,

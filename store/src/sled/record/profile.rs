@@ -78,6 +78,9 @@ struct CredentialsV1<'a> {
     /// Absent unless a bootstrap issued a key.
     #[b(3)]
     issued: Option<CredentialV1<PskV1<'a>>>,
+    /// Absent unless a bootstrap issued a public key.
+    #[b(4)]
+    issued_public_key: Option<CredentialV1<PublicKeyV1<'a>>>,
 }
 
 #[derive(Decode, Encode)]
@@ -170,6 +173,7 @@ fn credentials_record(credentials: &DeviceCredentials) -> Option<CredentialsV1<'
         psk,
         public_key,
         issued,
+        issued_public_key,
     } = credentials;
     if *credentials == DeviceCredentials::default() {
         return None;
@@ -181,6 +185,9 @@ fn credentials_record(credentials: &DeviceCredentials) -> Option<CredentialsV1<'
             .as_ref()
             .map(|it| credential_record(it, public_key_record)),
         issued: issued.as_ref().map(|it| credential_record(it, psk_record)),
+        issued_public_key: issued_public_key
+            .as_ref()
+            .map(|it| credential_record(it, public_key_record)),
     })
 }
 
@@ -213,11 +220,15 @@ fn read_credentials(record: CredentialsV1<'_>) -> Result<DeviceCredentials, Unre
         .public_key
         .map(|it| read_credential(it, read_public_key));
     let issued = record.issued.map(|it| read_credential(it, read_psk));
+    let issued_public_key = record
+        .issued_public_key
+        .map(|it| read_credential(it, read_public_key));
     Ok(DeviceCredentials {
         kept_identity: record.kept_identity.map(Into::into),
         psk: psk.transpose()?,
         public_key: public_key.transpose()?,
         issued: issued.transpose()?,
+        issued_public_key: issued_public_key.transpose()?,
     })
 }
 
