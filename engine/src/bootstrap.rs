@@ -236,13 +236,13 @@ pub enum BootstrapSecurity {
 pub struct BootstrapStep {
     /// What is requested.
     pub operation: BootstrapOperation,
-    /// Of which path; none for Finish.
+    /// Of which path; none for Finish and for a pack.
     pub path: Option<BootstrapPath>,
     /// The Content-Format of what is written.
     pub format: Option<u16>,
     /// When it was sent.
     pub at: Timestamp,
-    /// The answer of the device.
+    /// The answer of the device; for a pack, that of the service.
     pub answer: Option<Code>,
 }
 
@@ -266,6 +266,8 @@ pub enum BootstrapOperation {
     Write,
     /// To go on with what was written.
     Finish,
+    /// To take everything in one response, which is its answer.
+    Pack,
 }
 
 impl BootstrapRecord {

@@ -18,6 +18,7 @@
 //!   > ingest        uplink data, how much of it is accepted, and what of the rest is logged
 //!   > exchange      the one request in flight
 //!   > bootstrap     the bootstrap under way
+//!   > bootstrap_pack the Bootstrap-Pack that was sent last
 //!   > observations  what is observed, and the requests needed for that
 //!   > update        what its firmware update needs
 //!   > passive       what is read because the device registered or updated
@@ -30,6 +31,7 @@
 
 pub mod activity;
 mod bootstrap;
+mod bootstrap_pack;
 mod busy;
 mod codec;
 mod context;
@@ -481,9 +483,7 @@ impl Device {
             pending: busy.map_or(Vec::new(), |busy| self.pending_in(busy, now)),
             exchange: busy.and_then(|busy| self.current_exchange(busy)),
             observations: record.observations.into_vec(),
-            bootstrap: busy
-                .and_then(|busy| busy.bootstrap.as_ref())
-                .map(|running| running.record().clone()),
+            bootstrap: busy.and_then(|busy| busy.bootstrap_under_way()).cloned(),
         }
     }
 

@@ -31,6 +31,12 @@ pub(crate) const BOOTSTRAP_NEEDS_DTLS: &str = "bootstrap needs DTLS";
 /// To any other request over a session that was made with a key for bootstrap alone.
 pub(crate) const BOOTSTRAP_KEY: &str = "this key is for bootstrap alone";
 
+/// To a Bootstrap-Pack-Request for a format that packs do not have.
+pub(crate) const PACK_FORMATS: &str = "a pack is SenML CBOR, SenML JSON or LwM2M CBOR";
+
+/// To a request for a further block of a Bootstrap-Pack that was not begun, or long ago.
+pub(crate) const NO_PACK: &str = "begin with the first block";
+
 /// To a request for a resource that does not exist.
 pub(crate) const NO_RESOURCE: &str = "no such resource";
 

@@ -237,7 +237,8 @@ pub fn classify_for_bootstrap(origin: (u64, Peer), device: DeviceKey, bytes: &[u
         Err(refused) => return *refused,
     };
     let message = &datagram.message;
-    let is_other = message.code.is_request() && CoapRoute::of(message) != CoapRoute::Bootstrap;
+    let bootstraps = [CoapRoute::Bootstrap, CoapRoute::BootstrapPack];
+    let is_other = message.code.is_request() && !bootstraps.contains(&CoapRoute::of(message));
     let arrival = match is_other {
         true => Inbound::BootstrapOnly(datagram),
         false => Inbound::Message(datagram),
@@ -319,7 +320,9 @@ pub fn unknown_address(arrival: &Inbound, of_devices: Restoration) -> Classified
     }
     let (code, text) = refusal_of(message);
     let reason = match route {
-        CoapRoute::Register | CoapRoute::Bootstrap => DropReason::UnknownEndpoint,
+        CoapRoute::Register | CoapRoute::Bootstrap | CoapRoute::BootstrapPack => {
+            DropReason::UnknownEndpoint
+        }
         CoapRoute::Update(_)
         | CoapRoute::Deregister(_)
         | CoapRoute::UnknownLocation
@@ -336,11 +339,13 @@ pub fn unknown_address(arrival: &Inbound, of_devices: Restoration) -> Classified
 /// The error for a request that belongs to no device.
 pub(crate) fn refusal_of(request: &Message) -> (Code, &'static str) {
     match CoapRoute::of(request) {
-        CoapRoute::Register | CoapRoute::Bootstrap if endpoint_of(request).is_none() => {
+        CoapRoute::Register | CoapRoute::Bootstrap | CoapRoute::BootstrapPack
+            if endpoint_of(request).is_none() =>
+        {
             (Code::BAD_REQUEST, diagnostic::NO_NAME)
         }
         // The name belongs to no customer.
-        CoapRoute::Register | CoapRoute::Bootstrap => {
+        CoapRoute::Register | CoapRoute::Bootstrap | CoapRoute::BootstrapPack => {
             (Code::FORBIDDEN, diagnostic::NAME_NOT_ACCEPTED)
         }
         // So that the device registers again.
@@ -411,10 +416,12 @@ fn classify_message(datagram: Datagram) -> Classified {
         return Classified::ToPeer(datagram);
     }
     match CoapRoute::of(&datagram.message) {
-        CoapRoute::Register | CoapRoute::Bootstrap => match endpoint_of(&datagram.message) {
-            Some(endpoint) => Classified::ToEndpoint(endpoint, datagram),
-            None => unknown_name(datagram),
-        },
+        CoapRoute::Register | CoapRoute::Bootstrap | CoapRoute::BootstrapPack => {
+            match endpoint_of(&datagram.message) {
+                Some(endpoint) => Classified::ToEndpoint(endpoint, datagram),
+                None => unknown_name(datagram),
+            }
+        }
         CoapRoute::Update(location)
         | CoapRoute::Deregister(location)
         | CoapRoute::NotAllowed(CoapResource::Registration(Some(location))) => {

@@ -8,6 +8,7 @@
 //!  POST   /dp              Send         (section 6.4.6)
 //!  POST   /bs              bootstrap    (section 6.1)
 //!  GET    /firmware/{campaign}/{key}    a firmware image
+//!  GET    /bspack          bootstrap with a Bootstrap-Pack (section 6.1.7.7)
 //!  POST   /                data of a plain device
 //! ```
 
@@ -35,6 +36,8 @@ pub enum CoapRoute {
     Bootstrap,
     /// It downloads the image of a campaign.
     Download(CampaignId, ImageKey),
+    /// It requests its bootstrap in one response.
+    BootstrapPack,
     /// The resource has no such method.
     NotAllowed(CoapResource),
     /// The path of a registration without a valid location.
@@ -81,6 +84,8 @@ pub enum CoapResource {
     Bootstrap,
     /// The image of a campaign, for the device with this key.
     Image(CampaignId, ImageKey),
+    /// Where devices are bootstrapped with a Bootstrap-Pack.
+    BootstrapPack,
 }
 
 impl DeviceOperation {
@@ -96,7 +101,7 @@ impl DeviceOperation {
             CoapRoute::Deregister(_) => Self::Deregister,
             CoapRoute::Send => Self::Send,
             CoapRoute::Data => Self::Data,
-            CoapRoute::Bootstrap => Self::Bootstrap,
+            CoapRoute::Bootstrap | CoapRoute::BootstrapPack => Self::Bootstrap,
             CoapRoute::Download(..) | CoapRoute::NotAllowed(_) | CoapRoute::Unknown => {
                 Self::Unknown
             }
@@ -116,6 +121,7 @@ impl CoapRoute {
             }
             [Some("dp"), None, ..] => CoapResource::Send,
             [Some("bs"), None, ..] => CoapResource::Bootstrap,
+            [Some("bspack"), None, ..] => CoapResource::BootstrapPack,
             [Some("firmware"), Some(campaign), Some(key), None] => {
                 match (CampaignId::parse(campaign), ImageKey::parse(key)) {
                     (Ok(campaign), Some(key)) => CoapResource::Image(campaign, key),
@@ -135,6 +141,7 @@ impl CoapRoute {
             (Code::POST, CoapResource::Send) => Self::Send,
             (Code::POST, CoapResource::Bootstrap) => Self::Bootstrap,
             (Code::GET, CoapResource::Image(campaign, key)) => Self::Download(campaign, key),
+            (Code::GET, CoapResource::BootstrapPack) => Self::BootstrapPack,
             (_, resource) => Self::NotAllowed(resource),
         }
     }

@@ -132,6 +132,7 @@ words!(BootstrapOperation {
     Discover = "DISCOVER",
     Write = "WRITE",
     Finish = "FINISH",
+    Pack = "PACK",
 });
 words!(ObservationState { Held = "HELD", Owed = "OWED" });
 words!(Lifecycle {

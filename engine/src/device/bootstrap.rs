@@ -9,6 +9,9 @@
 //!                            POST /bs, again
 //! ```
 //!
+//! A device that requests a Bootstrap-Pack (`GET /bspack`, section 6.1.7.7) is sent everything in
+//! one response instead, once it is prepared.
+//!
 //! The requests go to the peer that asked. Nothing else is requested of the device meanwhile. What
 //! was not finished when the process ends is over: the device asks again.
 
@@ -17,16 +20,17 @@ use std::collections::{BTreeSet, VecDeque};
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
-use protocol::lwm2m::bootstrap::{self, SECURITY_OBJECT};
+use protocol::lwm2m::bootstrap::{self, BootstrapRequest, SECURITY_OBJECT};
 use protocol::lwm2m::operation::ExchangeLabel;
 use protocol::lwm2m::path::Path;
-use protocol::lwm2m::payload::Reading;
+use protocol::lwm2m::payload::{self, Reading, Unencodable};
 
 use crate::bootstrap::{
     BootstrapOperation, BootstrapPath, BootstrapPlan, BootstrapRecord, BootstrapState,
     BootstrapStep,
 };
 use crate::datagram::Datagram;
+use crate::device::bootstrap_pack::ServedPack;
 use crate::device::exchange::is_refusal_of_format;
 use crate::diagnostic;
 use crate::moment::Timestamp;
@@ -35,10 +39,19 @@ use crate::peer::Peer;
 /// A bootstrap that is under way.
 pub(super) struct RunningBootstrap {
     request: Datagram,
+    /// What is asked for, if that is a pack.
+    pack: Option<PackRequest>,
     /// The formats that are left to write in, the next one first.
     formats: VecDeque<ContentFormat>,
     phase: Phase,
     record: BootstrapRecord,
+}
+
+/// A request for everything in one response.
+struct PackRequest {
+    format: ContentFormat,
+    /// Says which accounts stay.
+    request: BootstrapRequest,
 }
 
 /// How far it is.
@@ -76,11 +89,42 @@ impl RunningBootstrap {
         now: Timestamp,
     ) -> Self {
         Self {
+            pack: None,
             formats: bootstrap::formats_to_write(preferred).collect(),
             phase: Phase::Requested,
             record: BootstrapRecord::begun(now, request.peer),
             request: request.clone(),
         }
+    }
+
+    /// Has it sent in one response in a format.
+    pub(super) fn as_pack(self, request: BootstrapRequest, format: ContentFormat) -> Self {
+        let pack = Some(PackRequest { format, request });
+        Self { pack, ..self }
+    }
+
+    /// The pack that it is sent in, if the device asks for one.
+    pub(super) fn pack_of(
+        &mut self,
+        plan: &BootstrapPlan,
+        now: Timestamp,
+    ) -> Option<Result<ServedPack, Unencodable>> {
+        let PackRequest { format, request } = self.pack.as_ref()?;
+        let writes = plan.writes(|instance| request.may_be_own_account(instance));
+        let values = writes.into_iter().flat_map(|(_, values)| values).collect();
+        let body = match payload::encode_all(*format, &values) {
+            Ok(body) => body,
+            Err(unencodable) => return Some(Err(unencodable)),
+        };
+        self.record.note(BootstrapStep {
+            operation: BootstrapOperation::Pack,
+            path: None,
+            format: Some(format.0),
+            at: now,
+            answer: Some(Code::CONTENT),
+        });
+        let pack = ServedPack::new(&self.request, (*format, body), self.record.clone(), now);
+        Some(Ok(pack))
     }
 
     /// Takes what the device is to be written.
@@ -203,6 +247,7 @@ impl RunningBootstrap {
             BootstrapOperation::Discover => "Discover",
             BootstrapOperation::Write => "Write",
             BootstrapOperation::Finish => "Finish",
+            BootstrapOperation::Pack => "the pack",
         };
         match step.path {
             Some(path) => format!("{operation} {path}"),

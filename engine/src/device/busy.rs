@@ -3,7 +3,9 @@
 
 use protocol::coap::dedup::DedupWindow;
 
+use crate::bootstrap::BootstrapRecord;
 use crate::device::bootstrap::RunningBootstrap;
+use crate::device::bootstrap_pack::ServedPack;
 use crate::device::exchange::Exchange;
 use crate::device::ingest::{IncomingBody, RateWindow, Retained};
 use crate::device::messages::OtherPeer;
@@ -33,6 +35,7 @@ pub(super) struct Busy {
     pub(super) round: Option<Box<Round>>,
     pub(super) exchange: Exchange,
     pub(super) bootstrap: Option<Box<RunningBootstrap>>,
+    pub(super) bootstrap_pack: Option<Box<ServedPack>>,
     pub(super) update: Option<Box<OngoingUpdate>>,
     pub(super) incoming_body: Option<Box<IncomingBody>>,
     pub(super) other_peer: Option<Box<OtherPeer>>,
@@ -48,8 +51,16 @@ impl Busy {
             && self.round.is_none()
             && self.exchange.is_idle()
             && self.bootstrap.is_none()
+            && self.bootstrap_pack.is_none()
             && self.update.is_none()
             && self.retained.is_empty()
+    }
+
+    /// The bootstrap under way.
+    pub(super) fn bootstrap_under_way(&self) -> Option<&BootstrapRecord> {
+        let running = self.bootstrap.as_ref().map(|it| it.record());
+        let pack = self.bootstrap_pack.as_ref();
+        running.or_else(|| pack.and_then(|it| it.unfinished()))
     }
 
     /// The bytes of memory that bodies received in part occupy.
@@ -63,6 +74,7 @@ impl Busy {
         let exchange = self.exchange.next_timeout();
         let expiry = self.queue.next_timeout(self.exchange.action());
         let incoming = self.incoming_body.as_ref().map(|it| it.expires_at());
+        let pack = self.bootstrap_pack.as_ref().map(|it| it.forgotten_at());
         let is_free = self.exchange.is_idle();
         let update = self.update.as_ref().filter(|_| is_free);
         let update = update.and_then(|it| it.next_timeout());
@@ -70,6 +82,7 @@ impl Busy {
             exchange,
             expiry,
             incoming,
+            pack,
             update,
             self.retained.next_timeout(),
         ]

@@ -15,6 +15,7 @@ use crate::action::timeline::{TimelineEvent, WaitReason};
 use crate::action::{Action, Mode, NewAction, Outcome, Protocol, Status};
 use crate::datagram::Datagram;
 use crate::device::bootstrap::RunningBootstrap;
+use crate::device::bootstrap_pack::ServedPack;
 use crate::device::busy::{Busy, Idle};
 use crate::device::context::Context;
 use crate::device::exchange::{Exchange, ExchangeRequest, ExchangeTarget};
@@ -43,6 +44,7 @@ pub(super) struct Step<'s> {
     ingest: Ingest<'s>,
     exchange: &'s mut Exchange,
     bootstrap: &'s mut Option<Box<RunningBootstrap>>,
+    bootstrap_pack: &'s mut Option<Box<ServedPack>>,
     observations: Observations<'s>,
     passive: PassiveReading<'s>,
     pub(super) queue: &'s mut ActionQueue,
@@ -69,6 +71,7 @@ impl<'s> Step<'s> {
             ingest: Ingest::new(&mut idle.rate, &mut busy.incoming_body, &mut busy.retained),
             exchange: &mut busy.exchange,
             bootstrap: &mut busy.bootstrap,
+            bootstrap_pack: &mut busy.bootstrap_pack,
             observations: Observations::new(&mut idle.observed, &mut busy.requests),
             passive: PassiveReading::new(&mut idle.capabilities, &mut busy.round),
             queue: &mut busy.queue,
@@ -100,6 +103,7 @@ impl<'s> Step<'s> {
             | CoapRoute::Deregister(_)
             | CoapRoute::Bootstrap
             | CoapRoute::Download(..)
+            | CoapRoute::BootstrapPack
             | CoapRoute::NotAllowed(_)
             | CoapRoute::UnknownLocation
             | CoapRoute::Unknown => self.take_request(route, datagram),
@@ -175,6 +179,10 @@ impl<'s> Step<'s> {
             }
             CoapRoute::Bootstrap => {
                 self.request_bootstrap(datagram);
+                UplinkKind::Bootstrap
+            }
+            CoapRoute::BootstrapPack => {
+                self.request_bootstrap_pack(datagram);
                 UplinkKind::Bootstrap
             }
             CoapRoute::Download(..) | CoapRoute::Unknown => {
@@ -282,6 +290,7 @@ impl<'s> Step<'s> {
         if self.ingest.forget(self.cx.now()) {
             self.messages.forget_other_peer();
         }
+        self.forget_bootstrap_pack();
     }
 
     /// Begins the next exchange, unless one is in flight. During a bootstrap that is its next

@@ -3,7 +3,8 @@
 //!
 //! A device requests its bootstrap with `POST /bs`. The server then deletes, discovers and writes
 //! objects of the device, which are always below its root, and finishes with `POST /bs` to the
-//! device.
+//! device. Since LwM2M 1.2 a device may request everything at once with `GET /bspack`
+//! (Bootstrap-Pack-Request).
 
 use std::collections::BTreeSet;
 
@@ -34,13 +35,26 @@ const FORMATS: [ContentFormat; 5] = [
     ContentFormat::LWM2M_CBOR,
 ];
 
-/// A decoded Bootstrap-Request.
+/// The formats of a Bootstrap-Pack, the one of a request without Accept first.
+const PACK_FORMATS: [ContentFormat; 3] = [
+    ContentFormat::SENML_CBOR,
+    ContentFormat::SENML_JSON,
+    ContentFormat::LWM2M_CBOR,
+];
+
+/// The instances of the object of accounts in which that of the bootstrap server commonly is.
+const COMMON_ACCOUNTS: [u16; 2] = [0, 1];
+
+/// A decoded Bootstrap-Request or Bootstrap-Pack-Request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BootstrapRequest {
     /// The endpoint name of the device, if it names itself.
     pub endpoint: Option<Box<str>>,
     /// The format in which it prefers to be written, if that is one of several values.
     pub preferred: Option<ContentFormat>,
+    /// The instances of the object of accounts in which that of the bootstrap server is, if it says
+    /// so, as a Bootstrap-Pack-Request may since 1.2.1.
+    pub own_accounts: Option<BTreeSet<u16>>,
 }
 
 /// Why a Bootstrap-Request is refused.
@@ -52,20 +66,24 @@ pub enum BootstrapRefusal {
     /// A parameter that may occur once is repeated.
     #[error("a parameter is given twice")]
     Repeated,
+    /// The instances of the account of the bootstrap server are unreadable.
+    #[error("acc is no list of instances, as </0/0>")]
+    UnreadableAccounts,
 }
 
 impl BootstrapRequest {
-    /// Reads the Uri-Query options of `POST /bs`. Unknown parameters are skipped, and so is a
+    /// Reads the Uri-Query options of `POST /bs` and `GET /bspack`. Unknown parameters are skipped, and so is a
     /// preferred format that no values are written in.
     pub fn decode<'a>(
         queries: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, BootstrapRefusal> {
-        let (mut endpoint, mut preferred) = (None, None);
+        let (mut endpoint, mut preferred, mut accounts) = (None, None, None);
         for query in queries {
             let (name, value) = query.split_once('=').unwrap_or((query, ""));
             let place = match name {
                 "ep" => &mut endpoint,
                 "pct" => &mut preferred,
+                "acc" => &mut accounts,
                 _ => continue,
             };
             if place.replace(value).is_some() {
@@ -80,14 +98,28 @@ impl BootstrapRequest {
         Ok(Self {
             endpoint: endpoint.map(Into::into),
             preferred: preferred.filter(|format| FORMATS.contains(format)),
+            own_accounts: accounts.map(accounts_in).transpose()?,
         })
+    }
+
+    /// Whether an instance of the object of accounts may be that of the bootstrap server, which a
+    /// Bootstrap-Pack must not replace.
+    pub fn may_be_own_account(&self, instance: u16) -> bool {
+        match &self.own_accounts {
+            Some(own) => own.contains(&instance),
+            None => COMMON_ACCOUNTS.contains(&instance),
+        }
     }
 
     /// Writes the Uri-Query options.
     pub fn queries(&self) -> Vec<String> {
         let endpoint = self.endpoint.iter().map(|name| format!("ep={name}"));
         let preferred = self.preferred.iter().map(|it| format!("pct={}", it.0));
-        endpoint.chain(preferred).collect()
+        let accounts = self.own_accounts.iter().map(|own| {
+            let links = own.iter().map(|it| format!("</{SECURITY_OBJECT}/{it}>"));
+            format!("acc={}", links.collect::<Vec<_>>().join(","))
+        });
+        endpoint.chain(preferred).chain(accounts).collect()
     }
 }
 
@@ -97,6 +129,12 @@ pub fn formats_to_write(preferred: Option<ContentFormat>) -> impl Iterator<Item 
     preferred
         .into_iter()
         .chain(others.filter(move |format| Some(*format) != preferred))
+}
+
+/// The format of a Bootstrap-Pack for a request that accepts this one, if it is one of them.
+pub fn pack_format(accept: Option<ContentFormat>) -> Option<ContentFormat> {
+    let mut formats = PACK_FORMATS.into_iter();
+    formats.find(|format| accept.is_none_or(|accept| accept == *format))
 }
 
 /// Deletes everything but the account of the bootstrap server (Bootstrap-Delete of `/`).
@@ -140,6 +178,23 @@ pub fn instances_in(object: u16, payload: &[u8]) -> BTreeSet<u16> {
         .collect()
 }
 
+/// Reads links to instances without attributes; those of other objects that belong to the account
+/// are skipped.
+fn accounts_in(links: &str) -> Result<BTreeSet<u16>, BootstrapRefusal> {
+    let mut own = BTreeSet::new();
+    for link in links.split(',').filter(|link| !link.is_empty()) {
+        let path = link.strip_prefix('<').and_then(|it| it.strip_suffix('>'));
+        let path = path.and_then(|path| Path::parse(path).ok());
+        let path = path.filter(|path| path.resource_id().is_none());
+        let instance = path.and_then(|path| Some((path.object_id(), path.instance_id()?)));
+        match instance.ok_or(BootstrapRefusal::UnreadableAccounts)? {
+            (SECURITY_OBJECT, instance) => drop(own.insert(instance)),
+            (_, _) => {}
+        }
+    }
+    Ok(own)
+}
+
 fn request(label: ExchangeLabel, code: Code) -> Message {
     let ExchangeLabel { message_id, token } = label;
     Message::request(MessageKind::Confirmable, code, message_id, token)
@@ -147,7 +202,7 @@ fn request(label: ExchangeLabel, code: Code) -> Message {
 
 #[cfg(test)]
 mod tests {
-    use proptest::collection::vec;
+    use proptest::collection::{btree_set, vec};
     use proptest::prelude::{any, prop_assert_eq, proptest};
 
     use super::*;
@@ -173,9 +228,35 @@ mod tests {
     fn a_request_that_is_ambiguous_or_too_long_is_refused() {
         let twice = BootstrapRequest::decode(["ep=a", "ep=b"]);
         assert_eq!(twice, Err(BootstrapRefusal::Repeated));
+        for accounts in ["acc=0", "acc=</0>", "acc=</0/0/1>", "acc=</0/0>;ssid=1"] {
+            let unreadable = BootstrapRequest::decode([accounts]);
+            let expected = Err(BootstrapRefusal::UnreadableAccounts);
+            assert_eq!(unreadable, expected, "{accounts}");
+        }
         let long = format!("ep={}", "x".repeat(ENDPOINT_BYTES_MAX + 1));
         let long = BootstrapRequest::decode([long.as_str()]);
         assert_eq!(long, Err(BootstrapRefusal::EndpointTooLong));
+    }
+
+    #[test]
+    fn the_account_of_the_bootstrap_server_is_where_the_request_says_or_where_it_commonly_is() {
+        let own = |queries: &[&str]| {
+            let request = BootstrapRequest::decode(queries.iter().copied()).unwrap();
+            let own = (0..9).filter(|it| request.may_be_own_account(*it));
+            own.collect::<Vec<_>>()
+        };
+        assert_eq!(own(&["ep=meter"]), [0, 1]);
+        assert_eq!(own(&["acc=</0/2>,</21/0>"]), [2]);
+        assert_eq!(own(&["acc="]), [0; 0]);
+    }
+
+    #[test]
+    fn a_pack_has_the_format_that_is_accepted_and_none_but_three() {
+        assert_eq!(pack_format(None), Some(ContentFormat::SENML_CBOR));
+        for format in PACK_FORMATS {
+            assert_eq!(pack_format(Some(format)), Some(format));
+        }
+        assert_eq!(pack_format(Some(ContentFormat::LWM2M_TLV)), None);
     }
 
     #[test]
@@ -202,8 +283,13 @@ mod tests {
         }
 
         #[test]
-        fn a_request_survives_its_queries(name in "[a-z:=0-9]{1,20}", format in 0..FORMATS.len()) {
+        fn a_request_survives_its_queries(
+            name in "[a-z:=0-9]{1,20}",
+            format in 0..FORMATS.len(),
+            own in proptest::option::of(btree_set(any::<u16>(), 0..3)),
+        ) {
             let request = BootstrapRequest {
+                own_accounts: own,
                 endpoint: Some(name.into()),
                 preferred: FORMATS.get(format).copied(),
             };

@@ -76,7 +76,8 @@ pub(in crate::api) fn bootstrap() -> Schema {
         .must(
             "operation",
             Schema::word::<BootstrapOperation>(),
-            "What was requested of the device.",
+            "What was requested of the device; `PACK`: the device requested everything in one \
+             response (Bootstrap-Pack).",
         )
         .may(
             "path",
@@ -92,7 +93,7 @@ pub(in crate::api) fn bootstrap() -> Schema {
         .may(
             "code",
             Schema::text().example("204"),
-            "The response code of the device; absent if it did not respond.",
+            "The response code of the device, or to it for `PACK`; absent if it did not respond.",
         );
     Schema::object()
         .must(
@@ -161,14 +162,11 @@ fn unless_unset(operation: ApiOperation) -> ApiOperation {
 
 const CONFIG: &str = "The configuration.";
 
-/// A certificate in PEM.
-const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\nMIIB...\n-----END CERTIFICATE-----\n";
-
 /// The private key as a caller gives it.
 fn given_key(server: Schema) -> Schema {
     server.may(
         "key",
-        Schema::text().example("-----BEGIN PRIVATE KEY-----\nMIGH...\n-----END PRIVATE KEY-----\n"),
+        Schema::text(),
         "For `X509`: the private key of the certificate, on P-256, in PEM, without a passphrase.",
     )
 }
@@ -208,7 +206,7 @@ fn config(body: Schema, key: fn(Schema) -> Schema) -> Schema {
         )
         .may(
             "certificate",
-            Schema::text().example(CERTIFICATE),
+            Schema::text(),
             "For `X509`: the certificate of the device, in PEM.",
         );
     let server = key(server);

@@ -1,16 +1,17 @@
 //! How is a device bootstrapped? It asks, the service prepares what it is given, and sends it one
-//! request after the other (LwM2M Core 1.2 section 6.1).
+//! request after the other, or everything in one response (LwM2M Core 1.2 section 6.1).
 
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 use protocol::coap::option;
-use protocol::lwm2m::bootstrap::BootstrapRequest;
+use protocol::lwm2m::bootstrap::{BootstrapRequest, pack_format};
 
 use super::Step;
 use crate::action::Outcome;
 use crate::bootstrap::{BootstrapFault, BootstrapOrder, BootstrapPlan, BootstrapState};
 use crate::datagram::Datagram;
 use crate::device::bootstrap::{AfterAnswer, RunningBootstrap};
+use crate::device::bootstrap_pack::{ServedPack, is_for_further_block};
 use crate::device::exchange::{ExchangeRequest, ExchangeTarget};
 use crate::device::formats::AttemptState;
 use crate::device::rejections::quoted;
@@ -27,49 +28,90 @@ use crate::step_event::ExchangeOutcome;
 impl Step<'_> {
     /// Handles a Bootstrap-Request. One during a bootstrap begins it anew.
     pub(super) fn request_bootstrap(&mut self, datagram: &Datagram) {
+        if let Some(request) = self.accepted_request(datagram) {
+            let now = self.cx.now();
+            let running = RunningBootstrap::requested(datagram, request.preferred, now);
+            self.prepare_bootstrap(datagram, running);
+        }
+    }
+
+    /// Handles a Bootstrap-Pack-Request, or a request for a further block of the pack.
+    pub(super) fn request_bootstrap_pack(&mut self, datagram: &Datagram) {
+        let message = &datagram.message;
+        let served = self.bootstrap_pack.as_ref();
+        if served.is_some_and(|pack| pack.is_for(datagram)) {
+            return self.send_bootstrap_pack(datagram);
+        }
+        let Some(request) = self.accepted_request(datagram) else {
+            return;
+        };
+        let Some(format) = pack_format(message.accept()) else {
+            let answer = (Code::NOT_ACCEPTABLE, diagnostic::PACK_FORMATS);
+            return self.refuse(datagram, answer, "it accepts no format of a Bootstrap-Pack");
+        };
+        if is_for_further_block(message) {
+            let answer = (Code::BAD_REQUEST, diagnostic::NO_PACK);
+            let why = "it is for a further block of a Bootstrap-Pack that was not begun";
+            return self.refuse(datagram, answer, why);
+        }
+        let running = RunningBootstrap::requested(datagram, None, self.cx.now());
+        self.prepare_bootstrap(datagram, running.as_pack(request, format));
+    }
+
+    /// Reads a request for a bootstrap; one that is not accepted is refused.
+    fn accepted_request(&mut self, datagram: &Datagram) -> Option<BootstrapRequest> {
         let (message, peer) = (&datagram.message, datagram.peer);
         if let Err((text, why)) = self.admit_bootstrap(peer) {
-            return self.refuse(datagram, (Code::FORBIDDEN, text), why);
+            self.refuse(datagram, (Code::FORBIDDEN, text), why);
+            return None;
         }
         let request = match BootstrapRequest::decode(message.uri_query()) {
             Ok(request) => request,
             Err(refusal) => {
                 let text = refusal.to_string();
-                return self.refuse(datagram, (Code::BAD_REQUEST, &text), &text);
+                self.refuse(datagram, (Code::BAD_REQUEST, &text), &text);
+                return None;
             }
         };
         let own = self.cx.registration.identity().endpoint();
-        match request.endpoint {
-            Some(endpoint) if *endpoint != *own => {
-                let sent = quoted(&endpoint);
+        match &request.endpoint {
+            Some(endpoint) if **endpoint != *own => {
+                let sent = quoted(endpoint);
                 let why = format!("it has the endpoint name {sent}, and the device has {own:?}");
                 let answer = (Code::FORBIDDEN, diagnostic::NAME_NOT_ACCEPTED);
-                return self.refuse(datagram, answer, &why);
+                self.refuse(datagram, answer, &why);
+                return None;
             }
             Some(_) => {}
             // Since LwM2M 1.1 the identity of the session suffices.
             None if peer.association.is_some() => {}
             None => {
                 let answer = (Code::BAD_REQUEST, diagnostic::NO_NAME);
-                return self.refuse(datagram, answer, "it has no endpoint name");
+                self.refuse(datagram, answer, "it has no endpoint name");
+                return None;
             }
         }
         let weight = self.cx.rules().limits.registration_weight();
         if !self.ingest.take(&self.cx, weight) {
             let why = "the device asked for its bootstrap more often within a minute than is \
                        accepted";
-            return self.put_off(datagram, why);
+            self.put_off(datagram, why);
+            return None;
         }
-        let now = self.cx.now();
+        Some(request)
+    }
+
+    fn prepare_bootstrap(&mut self, datagram: &Datagram, running: RunningBootstrap) {
+        let peer = datagram.peer;
         self.cx.note_heard();
         self.end_for_bootstrap();
         self.messages.remember_other_peer(&self.cx, peer);
         self.linger(DATA_REMEMBERED_MS);
-        let running = RunningBootstrap::requested(datagram, request.preferred, now);
         *self.bootstrap = Some(Box::new(running));
+        *self.bootstrap_pack = None;
         let order = BootstrapOrder {
             peer,
-            host: host_in(message),
+            host: host_in(&datagram.message),
         };
         let outbound = Outbound::PrepareBootstrap(Box::new(order));
         self.cx.out.push(Effect::Send(outbound));
@@ -94,8 +136,22 @@ impl Step<'_> {
             return;
         };
         let request = running.request().clone();
+        let prepared = prepared.map(|plan| {
+            let pack = running.pack_of(&plan, self.cx.now());
+            (plan, pack)
+        });
         match prepared {
-            Ok(plan) => {
+            Ok((_, Some(Ok(pack)))) => {
+                *self.bootstrap = None;
+                *self.bootstrap_pack = Some(Box::new(pack));
+                self.send_bootstrap_pack(&request);
+            }
+            Ok((_, Some(Err(unencodable)))) => {
+                let why = unencodable.to_string();
+                self.end_bootstrap(BootstrapState::Failed, Some(&why));
+                self.refuse(&request, (Code::NOT_ACCEPTABLE, &why), &why);
+            }
+            Ok((plan, None)) => {
                 running.begin(plan);
                 let record = running.record().clone();
                 self.cx.save_bootstrap(record);
@@ -117,6 +173,45 @@ impl Step<'_> {
                     &why,
                 );
             }
+        }
+    }
+
+    /// Sends the pack, or the block of it that a request is for. The response is not remembered with
+    /// those of other messages: the pack has it.
+    fn send_bootstrap_pack(&mut self, datagram: &Datagram) {
+        let (id, now) = (self.cx.message_id(), self.cx.now());
+        let Some(pack) = self.bootstrap_pack.as_mut() else {
+            return;
+        };
+        let was = pack.record().state;
+        let response = pack.response_to(&datagram.message, id, now);
+        let record = pack.record().clone();
+        let has_succeeded = record.state != was;
+        if has_succeeded || !is_for_further_block(&datagram.message) {
+            self.cx.save_bootstrap(record);
+        }
+        if has_succeeded {
+            let bootstrapped = Lifecycle::Bootstrapped;
+            self.cx.publish(EventContent::Lifecycle(bootstrapped));
+        }
+        self.cx.send(datagram.peer, &response);
+    }
+
+    /// Forgets the pack once a request for it is repeated no more. A bootstrap whose last blocks
+    /// the device did not request has failed.
+    pub(super) fn forget_bootstrap_pack(&mut self) {
+        let now = self.cx.now();
+        let is_over = |pack: &mut Box<ServedPack>| pack.forgotten_at() <= now;
+        let Some(pack) = self.bootstrap_pack.take_if(is_over) else {
+            return;
+        };
+        if let Some(unfinished) = pack.unfinished() {
+            let why = "the device did not request all blocks of the pack";
+            let mut record = unfinished.clone();
+            record.end(now, BootstrapState::Failed, Some(why));
+            self.cx.save_bootstrap(record);
+            let why = format!("the bootstrap failed: {why}");
+            self.note_rejected((DeviceOperation::Bootstrap, pack.peer()), None, &why);
         }
     }
 

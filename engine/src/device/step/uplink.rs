@@ -339,6 +339,7 @@ impl Step<'_> {
             CoapRoute::Deregister(_)
             | CoapRoute::Bootstrap
             | CoapRoute::Download(..)
+            | CoapRoute::BootstrapPack
             | CoapRoute::NotAllowed(_)
             | CoapRoute::UnknownLocation
             | CoapRoute::Unknown => false,

@@ -1,6 +1,9 @@
 //! A device asks for its bootstrap and is sent it, one request after the other.
 
+use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::Message;
 
 use super::vocabulary::{DeviceFixture, HOME, Lines, S, execute, peer, plan};
 use crate::action::Status;
@@ -264,6 +267,71 @@ fn a_device_is_idle_again_after_its_bootstrap() {
     assert!(!fixture.device().is_idle(), "its messages may be repeated");
     fixture.at(300 * S).timeout();
     assert!(fixture.device().is_idle());
+}
+
+#[test]
+fn a_device_that_requests_a_pack_is_sent_everything_at_once_and_again_if_it_repeats() {
+    let mut fixture = DeviceFixture::bootstrapped_without_dtls();
+    let request = pack_request(&mut fixture);
+    let asked = fixture.receives(HOME, &request);
+    assert_eq!(asked, ["prepare bootstrap of 10.0.0.1:5683"]);
+    let pack =
+        r#"[{"n":"/0/2/0","vs":"coap://a"},{"n":"/0/2/10","v":1111},{"n":"/1/0/1","v":86400}]"#;
+    let sent = format!("send 10.0.0.1:5683: ACK 2.05 format 110 {pack:?} to 101");
+    assert_eq!(
+        fixture.prepared(Ok(plan())),
+        [
+            "bootstrap Succeeded".to_owned(),
+            "publish Bootstrapped".to_owned(),
+            sent.clone()
+        ]
+    );
+    assert_eq!(fixture.snapshot().bootstrap, None);
+    assert_eq!(fixture.receives(HOME, &request), [sent]);
+    let anew = pack_request(&mut fixture);
+    assert!(has_order(&fixture.receives(HOME, &anew)));
+}
+
+#[test]
+fn a_pack_that_the_device_does_not_request_as_a_whole_fails_the_bootstrap() {
+    let mut fixture = DeviceFixture::bootstrapped_without_dtls();
+    let first = Block::new(0, More::No, BlockSize::MIN);
+    let request = pack_request(&mut fixture).with_block2(first);
+    fixture.receives(HOME, &request);
+    let begun = fixture.prepared(Ok(plan()));
+    assert_eq!(begun.first().unwrap(), "bootstrap Running");
+    let running = fixture.snapshot().bootstrap.unwrap();
+    assert_eq!(running.state, BootstrapState::Running);
+    let second = Block::new(1, More::No, BlockSize::MIN);
+    let next = pack_request(&mut fixture).with_block2(second);
+    assert_eq!(fixture.receives(HOME, &next).len(), 1);
+    let forgotten = fixture.at(300 * S).timeout();
+    assert_eq!(forgotten.first().unwrap(), "bootstrap Failed");
+    let why = "the device did not request all blocks of the pack";
+    assert!(
+        forgotten.iter().any(|line| line.contains(why)),
+        "{forgotten:?}"
+    );
+    let late = fixture.receives(HOME, &next);
+    assert!(late.last().unwrap().contains("ACK 4.00"), "{late:?}");
+}
+
+#[test]
+fn a_pack_is_refused_in_another_format_and_to_a_sender_who_could_not_register() {
+    let mut fixture = DeviceFixture::bootstrapped_without_dtls();
+    let request = pack_request(&mut fixture).with_accept(ContentFormat::LWM2M_TLV);
+    let refused = fixture.receives(HOME, &request);
+    assert!(refused.last().unwrap().contains("ACK 4.06"), "{refused:?}");
+    let request = pack_request(&mut fixture);
+    let refused = fixture.receives("10.0.0.9:5683", &request);
+    assert!(refused.last().unwrap().contains("ACK 4.03"), "{refused:?}");
+}
+
+/// A request for a pack in SenML JSON.
+fn pack_request(fixture: &mut DeviceFixture) -> Message {
+    let request = fixture.request(Code::GET, &["bspack"]);
+    let request = request.with_uri_query(["ep=meter"]);
+    request.with_accept(ContentFormat::SENML_JSON)
 }
 
 fn has_order(lines: &Lines) -> bool {

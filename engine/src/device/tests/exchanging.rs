@@ -25,7 +25,7 @@ fn a_request_for_an_unknown_resource_is_answered_with_an_error() {
         (Code::GET, &["elsewhere"], "4.04", resource),
         (Code::POST, &["elsewhere"], "4.04", resource),
         (Code::GET, &["bs"], "4.05", method),
-        (Code::GET, &["bspack"], "4.04", resource),
+        (Code::POST, &["bspack"], "4.05", method),
         (Code::GET, &[], "4.05", method),
     ];
     for (code, path, answer, text) in cases {

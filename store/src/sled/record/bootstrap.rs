@@ -74,7 +74,7 @@ struct BootstrapV1<'a> {
 struct StepV1 {
     #[n(0)]
     operation: u8,
-    /// Absent for Finish; empty for everything.
+    /// Absent for Finish and a pack; empty for everything.
     #[n(1)]
     path: Option<ByteVec>,
     #[n(2)]

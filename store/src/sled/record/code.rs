@@ -101,6 +101,7 @@ codes!(of_bootstrap_operation, bootstrap_operation, BootstrapOperation {
     Discover = 2,
     Write = 3,
     Finish = 4,
+    Pack = 5,
 });
 codes!(of_event_type, event_type, EventType {
     TelemetryData = 1,
