@@ -1,6 +1,8 @@
 //! Do devices by others register, send and answer over DTLS? libcoap's clients, and Eclipse Leshan
 //! on Scandium, with Connection ID.
 
+mod bootstrapped;
+
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -97,6 +99,13 @@ fn start() -> (Service, Caller) {
 
 /// A device on Leshan behind an address translation.
 fn leshan(nat: &Nat, connection_id: &str) -> Program {
+    let server = nat.address.to_string();
+    let mut command = leshan_command("SecuredLeshanDevice.java");
+    Program::start(command.args([&server, ID, KEY, connection_id]))
+}
+
+/// Runs one of the devices on Leshan.
+fn leshan_command(program: &str) -> Command {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = root.join("target/interop/leshan/lib");
     let what = folder.display();
@@ -105,9 +114,8 @@ fn leshan(nat: &Nat, connection_id: &str) -> Program {
     command
         .args(QUICK_START)
         .args(["-cp", &format!("{what}/*")]);
-    command.arg(root.join("tests/interop/coaps/SecuredLeshanDevice.java"));
-    let server = nat.address.to_string();
-    Program::start(command.args([&server, ID, KEY, connection_id]))
+    command.arg(root.join("tests/interop/coaps").join(program));
+    command
 }
 
 /// The details of the next event of this name.
