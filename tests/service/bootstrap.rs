@@ -1,14 +1,19 @@
 //! Are devices bootstrapped: with which accounts, which keys, and what is shown of it?
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Arc;
 
+use dtls::SigningKey;
+use engine::base64_text;
+use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::{Message, MessageId};
 use protocol::lwm2m::model;
 use protocol::lwm2m::path::Path;
-use protocol::lwm2m::payload;
-use protocol::lwm2m::value::Value as Lwm2mValue;
+use protocol::lwm2m::payload::{self, Scope};
+use protocol::lwm2m::value::{DataType, Value as Lwm2mValue};
 use protocol::lwm2m::version::Version;
 use serde_json::{Value, json};
 
@@ -140,6 +145,211 @@ fn a_device_gets_a_fresh_key_at_each_bootstrap_and_keeps_the_one_before_until_it
 }
 
 #[test]
+fn a_device_gets_a_fresh_key_pair_at_each_bootstrap_and_registers_with_it() {
+    let (mut service, mut caller) = start(&[PATIENT]);
+    let first = raw_key();
+    caller.create_device(ID, HERE);
+    let body = json!({ "publicKey": base64_text::encode(first.public_key()) });
+    let path = format!("{API}/devices/{ID}/public-key");
+    assert_eq!(caller.try_send("PUT", &path, &body).unwrap().status, 204);
+    let server = server_key(&caller);
+    let bootstrap = |service: &Service, with: &Arc<SigningKey>| {
+        let mut device = SecuredDevice::at(HERE, service);
+        device.prove(with, &server).unwrap();
+        let mut client = BootstrapClient::new(0);
+        client.bootstrap(&mut device, &[], 1);
+        client
+    };
+    // Without any configuration, a device with a public key is given one again.
+    let given = bootstrap(&service, &first);
+    assert_eq!(given.value("/0/1/2"), "1");
+    assert_eq!(given.opaque("/0/1/4"), server);
+    let second = Arc::new(SigningKey::from_der(&given.key(), Vec::new()).unwrap());
+    assert_eq!(given.opaque("/0/1/3"), second.public_key());
+    assert_ne!(second.public_key(), first.public_key());
+    assert_eq!(once_ended(&caller, ID)["state"], "SUCCEEDED");
+
+    crash(&mut service, &mut caller);
+    let mut device = SecuredDevice::at(HERE, &service);
+    device.prove(&first, &server).unwrap();
+    device.register(&register(ID, 1));
+    device.prove(&second, &server).unwrap();
+    device.register(&register(ID, 2));
+    let shown = until("the use of the new key", || {
+        let shown = caller.inspect(ID)["publicKey"].take();
+        (shown["previousValid"] == false).then_some(shown)
+    });
+    assert_eq!(shown["key"], base64_text::encode(second.public_key()));
+    // The account of the bootstrap server has the first key, which is for nothing else now.
+    device.prove(&first, &server).unwrap();
+    assert_eq!(device.ask(&register(ID, 3)).code, Code::FORBIDDEN);
+    let third = bootstrap(&service, &first).key();
+    let third = Arc::new(SigningKey::from_der(&third, Vec::new()).unwrap());
+    device.prove(&third, &server).unwrap();
+    device.register(&register(ID, 4));
+    until("the end of the second key", || {
+        device.prove(&second, &server).is_err().then_some(())
+    });
+    assert_eq!(caller.request("DELETE", &path).status, 204);
+    assert!(device.prove(&third, &server).is_err());
+}
+
+#[test]
+fn a_device_is_given_the_certificate_that_is_configured_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let of_service = rcgen::generate_simple_self_signed(["coaps.example".to_owned()]).unwrap();
+    let file = |name: &str, pem: String| {
+        let path = folder.path().join(name);
+        fs::write(&path, pem).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let cert = file("cert.pem", of_service.cert.pem());
+    let key = file("key.pem", of_service.signing_key.serialize_pem());
+    let (mut service, mut caller) = start(&[PATIENT, NOSEC]);
+    caller.create_device(ID, HERE);
+    let own = rcgen::generate_simple_self_signed([ID.to_owned()]).unwrap();
+    let other = rcgen::generate_simple_self_signed([ID.to_owned()]).unwrap();
+    let config = |certificate: &str, key: &str| {
+        json!({
+            "servers": [{
+                "shortId": 1111, "lifetime": 60, "binding": "U", "security": "X509",
+                "certificate": certificate, "key": key,
+            }],
+            "objects": { "/0/0/15": 3, "/0/0/11": 10 },
+        })
+    };
+    let (own_cert, own_key) = (own.cert.pem(), own.signing_key.serialize_pem());
+    let of_device = format!("{API}/devices/{ID}/bootstrap");
+    let put =
+        |caller: &Caller, path: &str, body: &Value| caller.try_send("PUT", path, body).unwrap();
+    let foreign = config(&other.cert.pem(), &own_key);
+    for (path, body, field) in [
+        (&of_device, foreign, "servers[0].key"),
+        (
+            &of_device,
+            config("none", &own_key),
+            "servers[0].certificate",
+        ),
+        (
+            &format!("{API}/bootstrap"),
+            config(&own_cert, &own_key),
+            "servers[0].security",
+        ),
+    ] {
+        let refused = put(&caller, path, &body).expect(400);
+        assert_eq!(error_fields(&refused), [field], "{refused}");
+    }
+    let shown = put(&caller, &of_device, &config(&own_cert, &own_key)).expect(200);
+    let expected = config(&own_cert.replace("\r\n", "\n"), "***");
+    assert_eq!(shown, expected);
+
+    // The device needs a certificate to verify the service by.
+    let socket = DeviceSocket::from(HERE, &service);
+    let refused = socket.ask(&bootstrap_request(&[&format!("ep={ID}")], 1));
+    assert_eq!(refused.code, Code::INTERNAL_SERVER_ERROR);
+    let error = text(&caller.inspect(ID)["bootstrap"]["error"]);
+    assert!(error.contains("SIGNALBOX_COAPS_CERT"), "{error}");
+    assert!(service.stop().success());
+    service.start_again_with(&[
+        PATIENT,
+        NOSEC,
+        ("SIGNALBOX_COAPS_CERT", &cert),
+        ("SIGNALBOX_COAPS_KEY", &key),
+    ]);
+    caller.follow(&service);
+    let mut socket = DeviceSocket::from(HERE, &service);
+    let mut client = BootstrapClient::new(0);
+    client.bootstrap(&mut socket, &[&format!("ep={ID}")], 2);
+    assert_eq!(client.value("/0/1/2"), "2");
+    assert_eq!(client.opaque("/0/1/3"), own.cert.der().to_vec());
+    assert_eq!(client.opaque("/0/1/4"), of_service.cert.der().to_vec());
+    assert_eq!(client.key(), own.signing_key.serialize_der());
+    assert_eq!(client.value("/0/1/11"), "10");
+}
+
+#[test]
+fn a_device_is_bootstrapped_with_a_pack_in_each_of_its_formats() {
+    let (service, caller) = start(&[PATIENT]);
+    caller.create_secured_device(ID, KEY);
+    for (id, (accept, format)) in (1..).zip([
+        (None, ContentFormat::SENML_CBOR),
+        (Some(ContentFormat::SENML_CBOR), ContentFormat::SENML_CBOR),
+        (Some(ContentFormat::SENML_JSON), ContentFormat::SENML_JSON),
+        (Some(ContentFormat::LWM2M_CBOR), ContentFormat::LWM2M_CBOR),
+    ]) {
+        let mut device = SecuredDevice::connected(HERE, &service, ID, KEY);
+        let request = pack_request(&["acc=</0/2>"], accept, id);
+        let pack = device.ask(&request);
+        assert_eq!(pack.code, Code::CONTENT, "{pack:?}");
+        assert_eq!(pack.content_format(), Some(format));
+        // A repeated request leads to no other key.
+        assert_eq!(device.ask(&request).payload, pack.payload);
+        let mut client = BootstrapClient::new(0);
+        client.keep_all(format, &pack.payload);
+        assert_eq!(client.value("/0/1/0"), format!("coaps://{}", service.coaps));
+        assert_eq!(client.value("/0/1/10"), "1111");
+        assert_eq!(client.value("/1/0/1"), "86400");
+        let shown = once_ended(&caller, ID);
+        assert_eq!(shown["state"], "SUCCEEDED", "{shown}");
+        let steps = shown["steps"].as_array().unwrap();
+        assert_eq!(steps.len(), 1, "{shown}");
+        let step = (
+            &steps[0]["operation"],
+            &steps[0]["format"],
+            &steps[0]["code"],
+        );
+        assert_eq!(step, (&json!("PACK"), &json!(format.0), &json!("205")));
+        device.connect(ID, client.key()).unwrap();
+        device.register(&register(ID, 90 + id));
+    }
+    let mut device = SecuredDevice::connected(HERE, &service, ID, KEY);
+    let refused = device.ask(&pack_request(&[], Some(ContentFormat::LWM2M_TLV), 9));
+    assert_eq!(refused.code, Code::NOT_ACCEPTABLE);
+}
+
+#[test]
+fn a_pack_that_is_long_is_sent_block_by_block() {
+    let (service, caller) = start(&[PATIENT, NOSEC]);
+    caller.create_device(ID, HERE);
+    let servers: Vec<_> = (1..=8)
+        .map(|id| json!({ "shortId": id, "lifetime": 60, "binding": "U", "security": "RPK" }))
+        .collect();
+    let config = json!({ "servers": servers });
+    let path = format!("{API}/devices/{ID}/bootstrap");
+    caller.try_send("PUT", &path, &config).unwrap().expect(200);
+    let socket = DeviceSocket::from(HERE, &service);
+    let ask = |number: u32| {
+        let request = pack_request(&[&format!("ep={ID}")], None, 10 + number as u16);
+        let block = Block::new(number, More::No, BlockSize::MAX);
+        match number {
+            0 => socket.ask(&request),
+            _ => socket.ask(&request.with_block2(block)),
+        }
+    };
+    let early = ask(1);
+    assert_eq!(early.code, Code::BAD_REQUEST, "{early:?}");
+    let mut body = Vec::new();
+    for number in 0.. {
+        let part = ask(number);
+        assert_eq!(part.code, Code::CONTENT, "{part:?}");
+        body.extend(&part.payload);
+        if !part.block2().unwrap().has_more() {
+            break;
+        }
+        let shown = caller.inspect(ID)["bootstrap"].take();
+        assert_eq!(shown["state"], "RUNNING", "{shown}");
+    }
+    assert!(body.len() > 2 * BlockSize::MAX.bytes());
+    assert_eq!(once_ended(&caller, ID)["state"], "SUCCEEDED");
+    let mut client = BootstrapClient::new(0);
+    client.keep_all(ContentFormat::SENML_CBOR, &body);
+    // The account of the bootstrap server is at 0 or 1.
+    for (instance, id) in (2..=9).zip(1..) {
+        assert_eq!(client.value(&format!("/0/{instance}/10")), id.to_string());
+    }
+}
+
+#[test]
 fn a_bootstrap_that_a_crash_interrupts_loses_no_key_and_is_repeated() {
     let (mut service, mut caller) = start(&[PATIENT]);
     caller.create_secured_device(ID, KEY);
@@ -267,9 +477,10 @@ fn every_fault_of_a_configuration_is_reported() {
     silent_device(&caller, ID);
     let wrong = json!({
         "servers": [
-            { "shortId": 0, "lifetime": 86_401, "binding": "X", "security": "RPK" },
+            { "shortId": 0, "lifetime": 86_401, "binding": "X", "security": "OSCORE" },
             { "shortId": 1, "uri": "coap://a", "lifetime": 1, "binding": "U", "security": "PSK" },
             { "uri": "http://a", "extra": 1 },
+            { "shortId": 2, "lifetime": 1, "binding": "U", "security": "PSK", "key": "" },
         ],
         "objects": { "/0/1/0": "coap://a", "/3/0/13": "soon", "/3/0": 1, "/3/0/15": [] },
     });
@@ -295,6 +506,8 @@ fn every_fault_of_a_configuration_is_reported() {
             "servers[2].security",
             "servers[2].shortId",
             "servers[2].uri",
+            "servers[3].certificate",
+            "servers[3].key",
         ],
         "{refused}"
     );
@@ -327,6 +540,28 @@ fn bootstrap_over_dtls(service: &Service, caller: &Caller) -> Vec<u8> {
     let shown = once_ended(caller, ID);
     assert_eq!(shown["state"], "SUCCEEDED", "{shown}");
     client.key()
+}
+
+/// A Bootstrap-Pack-Request.
+fn pack_request(queries: &[&str], accept: Option<ContentFormat>, id: u16) -> Message {
+    let request = request(Code::GET, id)
+        .with_uri_path(["bspack"])
+        .with_uri_query(queries);
+    match accept {
+        Some(format) => request.with_accept(format),
+        None => request,
+    }
+}
+
+fn raw_key() -> Arc<SigningKey> {
+    let key = rcgen::KeyPair::generate().unwrap().serialize_der();
+    Arc::new(SigningKey::from_der(&key, Vec::new()).unwrap())
+}
+
+/// The public key of the service, in DER.
+fn server_key(caller: &Caller) -> Vec<u8> {
+    let shown = caller.request("GET", &format!("{API}/dtls")).expect(200);
+    base64_text::decode(&text(&shown["publicKey"])).unwrap()
 }
 
 /// A Bootstrap-Request.
@@ -427,12 +662,16 @@ impl BootstrapClient {
     }
 
     fn keep(&mut self, format: ContentFormat, instance: Path, bytes: &[u8]) {
-        let type_of = |path: Path| {
-            let resource =
-                model::resource(path.object_id(), Version::new(9, 9), path.resource_id()?);
-            resource?.data_type()
-        };
         let values = payload::decode(Some(format), instance, bytes, type_of).unwrap();
+        self.values.extend(values);
+    }
+
+    /// Keeps a pack.
+    fn keep_all(&mut self, format: ContentFormat, bytes: &[u8]) {
+        let samples = payload::decode_samples(Some(format), Scope::All, bytes, &type_of).unwrap();
+        let values = samples
+            .into_iter()
+            .map(|sample| (sample.path, sample.value));
         self.values.extend(values);
     }
 
@@ -441,12 +680,21 @@ impl BootstrapClient {
         self.values[&path].to_text()
     }
 
-    /// The secret key of the account.
-    fn key(&self) -> Vec<u8> {
-        let key = &self.values[&Path::resource(0, 1, 5)];
-        let Lwm2mValue::Opaque(key) = key else {
-            panic!("the key is opaque");
+    fn opaque(&self, path: &str) -> Vec<u8> {
+        let path = Path::parse(path).unwrap();
+        let Lwm2mValue::Opaque(bytes) = &self.values[&path] else {
+            panic!("{path} is opaque");
         };
-        key.clone()
+        bytes.clone()
     }
+
+    /// The secret key of the first account.
+    fn key(&self) -> Vec<u8> {
+        self.opaque("/0/1/5")
+    }
+}
+
+fn type_of(path: Path) -> Option<DataType> {
+    let resource = model::resource(path.object_id(), Version::new(9, 9), path.resource_id()?);
+    resource?.data_type()
 }
