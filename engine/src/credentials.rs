@@ -8,11 +8,12 @@
 //! none --put--> current --put--> current and previous --use of the new key--> current
 //! ```
 //!
-//! A bootstrap issues a key of its own, which replaces the one of its kind that the device registers
-//! with in the same way. The key that its customer set stays valid for the next bootstrap, because
-//! the account of the bootstrap server keeps it; a later one that its customer sets ends the issued
-//! key with its first use. A bootstrap that issues a key of the other kind alone leaves the keys
-//! of this one, until the new key is used: then what earlier bootstraps issued is over.
+//! A bootstrap issues a key of its own, which replaces the one of its kind that the device
+//! registers with in the same way. The key that its customer set stays valid for the next
+//! bootstrap, because the account of the bootstrap server keeps it; a later one that its customer
+//! sets ends the issued key with its first use. A bootstrap that issues a key of the other kind
+//! alone leaves the keys of this one, until the new key is used: then what earlier bootstraps
+//! issued is over.
 
 use crate::ids::Endpoint;
 use crate::moment::Timestamp;

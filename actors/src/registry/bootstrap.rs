@@ -8,7 +8,7 @@ use engine::bootstrap::{
 };
 use engine::directory::bootstrap::{BootstrapKeys, FreshKey, ServiceUris, prepare};
 use engine::ids::DeviceKey;
-use engine::key_pair::{KeyPair, NoKey};
+use engine::key_pair::KeyPair;
 use engine::profile::Profile;
 use engine::sealed::Sealed;
 use engine::sealing::SecretOwner;
@@ -40,7 +40,7 @@ pub(super) async fn prepared(
         let config = config_of(&context, &profile, &order).await?;
         let of_bootstrap = SecretOwner::Bootstrap(device).context();
         let open = |key: &Sealed| context.master_key.open(key, &of_bootstrap).ok();
-        let keys = context.fresh_keys(device, &open)?;
+        let keys = context.fresh_keys(device, &open);
         let prepared = prepare(&profile, &config, &uris, &keys, context.clock.now())?;
         let Some(batch) = prepared.batch else {
             return Ok(prepared.plan);
@@ -87,14 +87,13 @@ impl ArbiterContext {
         &self,
         device: DeviceKey,
         open: &'k dyn Fn(&Sealed) -> Option<Zeroizing<Vec<u8>>>,
-    ) -> Result<BootstrapKeys<'k>, BootstrapFault> {
-        let pair = KeyPair::generate(&mut clock::fill);
-        Ok(BootstrapKeys {
+    ) -> BootstrapKeys<'k> {
+        BootstrapKeys {
             psk: self.fresh_psk(device),
-            pair: pair.map_err(|NoKey| BootstrapFault::Unstored)?,
+            pair: &|| KeyPair::generate(&mut clock::fill),
             server: self.associations.borrow().server_key().clone(),
             open,
-        })
+        }
     }
 
     fn fresh_psk(&self, device: DeviceKey) -> FreshKey {

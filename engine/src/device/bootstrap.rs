@@ -98,7 +98,7 @@ impl RunningBootstrap {
     }
 
     /// Has it sent in one response in a format.
-    pub(super) fn as_pack(self, request: BootstrapRequest, format: ContentFormat) -> Self {
+    pub(super) fn in_pack(self, request: BootstrapRequest, format: ContentFormat) -> Self {
         let pack = Some(PackRequest { format, request });
         Self { pack, ..self }
     }

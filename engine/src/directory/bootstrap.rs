@@ -22,7 +22,7 @@ use crate::bootstrap::{
 use crate::change::{Batch, Change, Expect, UniqueName};
 use crate::directory::credentials::with_issued_keys;
 use crate::directory::guarded;
-use crate::key_pair::KeyPair;
+use crate::key_pair::{KeyPair, NoKey};
 use crate::limits::{
     BOOTSTRAP_SERVERS_MAX, BOOTSTRAP_URI_CHARS_MAX, BOOTSTRAP_VALUE_BYTES_MAX, BOOTSTRAP_VALUES_MAX,
 };
@@ -284,8 +284,8 @@ pub struct FreshKey {
 pub struct BootstrapKeys<'k> {
     /// A fresh pre-shared key.
     pub psk: FreshKey,
-    /// A fresh key pair.
-    pub pair: KeyPair,
+    /// Makes a fresh key pair.
+    pub pair: &'k dyn Fn() -> Result<KeyPair, NoKey>,
     /// The key of the service.
     pub server: ServerKey,
     /// Opens the private key of a certificate.
@@ -312,6 +312,8 @@ pub fn prepare(
     if profile.security == SecurityRequirement::Dtls && config.has(AccountSecurity::NoSec) {
         return Err(BootstrapFault::NeedsDtls);
     }
+    let pair = config.has(AccountSecurity::Rpk).then(keys.pair);
+    let pair = pair.transpose().map_err(|NoKey| BootstrapFault::Unstored)?;
     let mut accounts = Vec::new();
     for (place, server) in (0..).zip(&config.servers) {
         let uri = match &server.uri {
@@ -323,13 +325,13 @@ pub fn prepare(
             is_of_account.then_some((path.resource_id()?, value.clone()))
         };
         let given: BTreeMap<_, _> = config.objects.iter().filter_map(of_place).collect();
-        let shown = KeysOfAccount::of(server, profile, keys, given.get(&SERVER_PUBLIC_KEY))?;
+        let own = (profile.psk_identity(), pair.as_ref());
+        let shown = KeysOfAccount::of(server, own, keys, given.get(&SERVER_PUBLIC_KEY))?;
         accounts.push(account_of(server, uri, shown, given));
     }
     let psk = config.has(AccountSecurity::Psk);
     let psk = psk.then(|| keys.psk.sealed.clone());
-    let public_key = config.has(AccountSecurity::Rpk);
-    let public_key = public_key.then_some(keys.pair.public);
+    let public_key = pair.map(|pair| pair.public);
     let batch = (psk.is_some() || public_key.is_some()).then(|| {
         let is = with_issued_keys(profile, psk, public_key, now);
         let put = Change::PutDevice {
@@ -362,18 +364,19 @@ impl KeysOfAccount {
     /// certificate may be that of an authority (Certificate Usage).
     fn of(
         server: &BootstrapServer,
-        profile: &Profile,
+        (identity, pair): (&str, Option<&KeyPair>),
         keys: &BootstrapKeys<'_>,
         server_key_given: Option<&Value>,
     ) -> Result<Self, BootstrapFault> {
         let (mode, identity, shown, secret) = match server.security {
             AccountSecurity::Psk => {
-                let identity = profile.psk_identity().as_bytes();
-                (0, identity.to_vec(), Vec::new(), keys.psk.bytes.to_vec())
+                let identity = identity.as_bytes().to_vec();
+                (0, identity, Vec::new(), keys.psk.bytes.to_vec())
             }
             AccountSecurity::Rpk => {
-                let (public, shown) = (keys.pair.public.spki(), keys.server.public_key());
-                (1, public, shown.to_vec(), keys.pair.private.to_vec())
+                let pair = pair.ok_or(BootstrapFault::Unstored)?;
+                let shown = keys.server.public_key().to_vec();
+                (1, pair.public.spki(), shown, pair.private.to_vec())
             }
             AccountSecurity::X509 => {
                 let shown = keys.server.certificates().first().map(|it| it.to_vec());
@@ -603,15 +606,15 @@ mod tests {
         let opaque = |bytes: &[u8]| Value::Opaque(bytes.to_vec());
         assert_eq!(account[&0], Value::String("coaps://10.0.0.1:2".to_owned()));
         assert_eq!(account[&2], Value::Integer(1));
-        assert_eq!(account[&3], opaque(&keys().pair.public.spki()));
+        assert_eq!(account[&3], opaque(&pair().unwrap().public.spki()));
         assert_eq!(account[&4], opaque(keys().server.public_key()));
-        assert_eq!(account[&5], opaque(&keys().pair.private));
+        assert_eq!(account[&5], opaque(&pair().unwrap().private));
         let batch = prepared.batch.unwrap();
         let [Change::PutDevice { profile, .. }] = &batch.changes[..] else {
             panic!("{batch:?}");
         };
         let credentials = &profile.credentials;
-        assert!(credentials.has_public_key(&keys().pair.public));
+        assert!(credentials.has_public_key(&pair().unwrap().public));
         assert_eq!(credentials.issued, None);
     }
 
@@ -685,6 +688,10 @@ mod tests {
         }
     }
 
+    fn pair() -> Result<KeyPair, NoKey> {
+        KeyPair::generate(&mut |bytes| bytes.fill(5))
+    }
+
     /// Keys with which every secret opens as a 9.
     fn keys() -> BootstrapKeys<'static> {
         BootstrapKeys {
@@ -692,7 +699,7 @@ mod tests {
                 bytes: Zeroizing::new(vec![7; 16]),
                 sealed: Sealed::from_bytes(Box::from([1])),
             },
-            pair: KeyPair::generate(&mut |bytes| bytes.fill(5)).unwrap(),
+            pair: &pair,
             server: ServerKey::from_scalar(&[3; 32]).unwrap(),
             open: &|_| Some(Zeroizing::new(vec![9])),
         }

@@ -72,8 +72,8 @@ pub enum BootstrapRefusal {
 }
 
 impl BootstrapRequest {
-    /// Reads the Uri-Query options of `POST /bs` and `GET /bspack`. Unknown parameters are skipped, and so is a
-    /// preferred format that no values are written in.
+    /// Reads the Uri-Query options of `POST /bs` and `GET /bspack`. Unknown parameters are skipped,
+    /// and so is a preferred format that no values are written in.
     pub fn decode<'a>(
         queries: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, BootstrapRefusal> {
@@ -187,9 +187,9 @@ fn accounts_in(links: &str) -> Result<BTreeSet<u16>, BootstrapRefusal> {
         let path = path.and_then(|path| Path::parse(path).ok());
         let path = path.filter(|path| path.resource_id().is_none());
         let instance = path.and_then(|path| Some((path.object_id(), path.instance_id()?)));
-        match instance.ok_or(BootstrapRefusal::UnreadableAccounts)? {
-            (SECURITY_OBJECT, instance) => drop(own.insert(instance)),
-            (_, _) => {}
+        let (object, instance) = instance.ok_or(BootstrapRefusal::UnreadableAccounts)?;
+        if object == SECURITY_OBJECT {
+            own.insert(instance);
         }
     }
     Ok(own)

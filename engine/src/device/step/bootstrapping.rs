@@ -55,7 +55,7 @@ impl Step<'_> {
             return self.refuse(datagram, answer, why);
         }
         let running = RunningBootstrap::requested(datagram, None, self.cx.now());
-        self.prepare_bootstrap(datagram, running.as_pack(request, format));
+        self.prepare_bootstrap(datagram, running.in_pack(request, format));
     }
 
     /// Reads a request for a bootstrap; one that is not accepted is refused.
@@ -176,8 +176,8 @@ impl Step<'_> {
         }
     }
 
-    /// Sends the pack, or the block of it that a request is for. The response is not remembered with
-    /// those of other messages: the pack has it.
+    /// Sends the pack, or the block of it that a request is for. The response is not remembered
+    /// with those of other messages: the pack has it.
     fn send_bootstrap_pack(&mut self, datagram: &Datagram) {
         let (id, now) = (self.cx.message_id(), self.cx.now());
         let Some(pack) = self.bootstrap_pack.as_mut() else {
