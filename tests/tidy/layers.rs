@@ -43,7 +43,7 @@ const LAYERS: [Layer; 9] = [
     },
     Layer {
         name: "harness",
-        imports: &["protocol"],
+        imports: &["dtls", "protocol"],
         tests_import: &[],
     },
     Layer {
