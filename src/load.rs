@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use harness::clock::Clock;
 use harness::load::Transmission;
 use harness::load::arrivals::ArrivalPattern;
-use harness::load::behaviour::{DeviceBehaviour, LABELS, Recording, SendValues};
+use harness::load::behaviour::{DeviceBehaviour, LABELS, Recording, SendValues, SessionUse};
 use harness::load::pool::DevicePool;
 use harness::load::request_mix::RequestMix;
 use harness::load::tally::{NumberedSend, TaskTally};
@@ -130,7 +130,7 @@ impl Load {
         // At the requested rate if registering is the scenario, otherwise with a window.
         let arrivals = match options.scenario {
             Scenario::Register => options.arrivals(),
-            Scenario::Update | Scenario::Send | Scenario::Storm => {
+            Scenario::Update | Scenario::Send | Scenario::Storm | Scenario::Handshake => {
                 ArrivalPattern::Window(options.requests())
             }
             Scenario::Actions | Scenario::Mixed => {
@@ -199,6 +199,10 @@ impl Load {
             Scenario::Update => {
                 let work = LoadWork::Repeat(RequestMix::UPDATES, arrivals);
                 (self.perform("updating", work)?, None)
+            }
+            Scenario::Handshake => {
+                let work = LoadWork::Repeat(RequestMix::UPDATES, arrivals);
+                (self.perform("handshaking", work)?, None)
             }
             Scenario::Send => {
                 let work = LoadWork::Repeat(RequestMix::SENDS, arrivals);
@@ -324,7 +328,7 @@ fn field(options: &LoadOptions, seed: u64, sends: SendValues) -> LoadTarget {
         ..Transmission::STANDARD
     };
     LoadTarget {
-        server: options.target,
+        server: options.target.address,
         network: options.bind,
         devices: options.devices,
         behaviour: DeviceBehaviour {
@@ -334,6 +338,16 @@ fn field(options: &LoadOptions, seed: u64, sends: SendValues) -> LoadTarget {
             loss_percent: options.loss,
             sleep: options.sleep_times(),
             sends,
+            security: options.security(),
+            sessions: match options.scenario {
+                Scenario::Handshake => SessionUse::OneRequest,
+                Scenario::Register
+                | Scenario::Update
+                | Scenario::Send
+                | Scenario::Actions
+                | Scenario::Mixed
+                | Scenario::Storm => SessionUse::UntilTimeout,
+            },
         },
         seed,
     }

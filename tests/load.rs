@@ -26,6 +26,9 @@ const SETTINGS: [(&str, &str); 1] = [("SIGNALBOX_TRUST_ENDPOINT_NAMES", "true")]
 /// Webhooks may be at private addresses.
 const PRIVATE: (&str, &str) = ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true");
 
+/// The pre-shared key of the devices.
+const PSK: &str = "00112233445566778899aabbccddeeff";
+
 /// A tenth of all datagrams is lost, and devices repeat them quickly and often, so that every
 /// request gets through.
 const LOSSY: [&str; 6] = [
@@ -89,6 +92,67 @@ fn a_load_imports_registers_updates_sends_and_requests() {
             "a server may repeat itself, no more: {received}"
         );
     }
+}
+
+#[test]
+fn devices_over_dtls_keep_their_sessions_and_their_books() {
+    let setup = TestService::with(&[]);
+    let coaps = format!("coaps://{}", setup.service.coaps);
+    let coaps = ["--target", &coaps, "--psk", PSK, "--devices", "300"];
+    let load = |options: &[&str]| setup.load(&[&coaps[..], options].concat()).passed();
+    let registered = load(&["--scenario", "register", "--import", "--workers", "2"]);
+    check(&registered, 300);
+    assert_eq!(registered["import"]["known"], 300);
+    assert_eq!(registered["measurement"]["handshakes"], 300);
+    assert_eq!(registered["options"]["target"], coaps[1]);
+    assert!(!registered.to_string().contains(PSK), "{registered:#}");
+
+    let send = ["--scenario", "send", "--rate", "400", "--duration", "1s"];
+    let sent = load(&[&send[..], &LOSSY].concat());
+    check(&sent, 400);
+    assert_eq!(sent["registration"]["handshakes"], 300, "{sent:#}");
+    assert_eq!(sent["measurement"]["handshakes"], 0, "{sent:#}");
+    assert_eq!(sent["books"]["acknowledged"], 400, "{sent:#}");
+    assert_eq!(sent["books"]["history"]["found"], 400, "{sent:#}");
+
+    let actions = ["--scenario", "actions", "--rate", "100", "--duration", "1s"];
+    let actions = load(&actions);
+    check(&actions, 100);
+    assert_eq!(actions["actions"]["succeeded"], 100, "{actions:#}");
+
+    let rate = ["--rate", "200", "--duration", "1s"];
+    let handshakes = load(&[&["--scenario", "handshake"], &rate[..]].concat());
+    check(&handshakes, 200);
+    assert_eq!(handshakes["measurement"]["handshakes"], 200);
+
+    // A Connection ID names the session of a device at its new port.
+    let storm = load(&["--scenario", "storm"]);
+    check(&storm, 300);
+    assert_eq!(storm["storm"]["back"], 300);
+    assert_eq!(storm["measurement"]["handshakes"], 0, "{storm:#}");
+}
+
+#[test]
+fn devices_with_another_key_fail_in_their_handshakes() {
+    let setup = TestService::with(&[]);
+    let coaps = format!("coaps://{}", setup.service.coaps);
+    let load = |options: &[&str]| {
+        let all = [
+            "--target",
+            &coaps,
+            "--devices",
+            "3",
+            "--scenario",
+            "register",
+        ];
+        setup.load(&[&all[..], options].concat())
+    };
+    load(&["--psk", PSK, "--import"]).passed();
+    let output = load(&["--psk", "00"]).output;
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8(output.stderr).unwrap();
+    let words = "registered none of the devices: handshake 3";
+    assert!(error.contains(words), "{error}");
 }
 
 #[test]
@@ -405,9 +469,16 @@ impl TestService {
             true => vec![],
             false => vec!["--devices".to_owned(), DEVICES.to_string()],
         };
+        let target = match options.contains(&"--target") {
+            true => vec![],
+            false => vec![
+                "--target".to_owned(),
+                format!("coap://{}", self.service.coap),
+            ],
+        };
         let mut load = signalbox();
         load.arg("load")
-            .args(["--target", &format!("coap://{}", self.service.coap)])
+            .args(target)
             .args(["--api", &format!("http://{}", self.service.http)])
             .args(["--token", self.caller.token()])
             .args(devices)

@@ -155,7 +155,7 @@ fn start(options: &Options, data: &TempDir) -> Service {
             api.authorize(&key).await.expect("the key is valid");
             let pattern: EndpointPattern = pattern.parse().expect("a pattern");
             let network: Network = network.parse().expect("a network");
-            let lines = import_lines(&pattern, network, 0..devices);
+            let lines = import_lines(&pattern, network, None, 0..devices);
             let answer = api.import(lines, IMPORT_TIMEOUT).await;
             let created = answer.and_then(|answer| answer.number("/created"));
             assert_eq!(created.expect("all are imported"), u64::from(devices));

@@ -141,7 +141,7 @@ impl Peer {
             let api = service.api(ClientCredentials::Bearer(token.clone()));
             let pattern = "{:019}".parse().expect("a pattern");
             let network = "127.64.0.0/10".parse().expect("a network");
-            let lines = import_lines(&pattern, network, 0..options.devices);
+            let lines = import_lines(&pattern, network, None, 0..options.devices);
             let answer = api.import(lines, IMPORT_TIMEOUT).await;
             answer.expect("all are imported");
             token

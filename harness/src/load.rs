@@ -6,7 +6,8 @@
 //!   Worker (thread) ---- datagrams ---> DeviceGroup: ArrivalSchedule, Exchange, Deadlines,
 //!      |    ^                             |    SleepCycle, Locations, Tally
 //!      |    +------- Outbox --------------+
-//!      +--- LoadSocket: one socket, every datagram from the address of its device
+//!      +--- LoadLink: DtlsSessions, if the devices speak DTLS
+//!              +--- LoadSocket: one socket, every datagram from the address of its device
 //! ```
 //! A worker keeps its devices: a server identifies a device by its source address. Works with any
 //! LwM2M server, because nothing in the datagrams is specific to this one.
@@ -17,15 +18,17 @@ pub mod behaviour;
 mod datagram;
 mod deadlines;
 mod device_group;
+pub mod dtls_sessions;
 mod exchange;
 pub mod figures;
+pub mod link;
 #[cfg(not(target_os = "linux"))]
 #[path = "load/no_line.rs"]
-mod load_socket;
+pub mod load_socket;
 #[cfg(target_os = "linux")]
-mod load_socket;
+pub mod load_socket;
 mod locations;
-mod outbox;
+pub mod outbox;
 pub mod pool;
 pub mod request_mix;
 mod sleep_cycle;

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use harness::load::addressing::{EndpointPattern, Network};
+use harness::load::behaviour::PreSharedKey;
 use harness::load::tally::LoadFailure;
 use harness::load::worker::ProgressCounts;
 use serde_json::json;
@@ -67,7 +68,8 @@ impl LoadApi {
         while first < options.devices {
             let count = IMPORT_LINES.min(options.devices - first);
             let numbers = first..first + count;
-            let lines = import_lines(&options.endpoint_pattern, options.bind, numbers);
+            let key = options.psk.as_ref();
+            let lines = import_lines(&options.endpoint_pattern, options.bind, key, numbers);
             let import = self.caller.client.import(lines, IMPORT_TIMEOUT);
             let answer = self.runtime.block_on(import)?;
             imported.known += answer.number("/created")? + answer.number("/unchanged")?;
@@ -148,15 +150,24 @@ impl LoadCaller {
     }
 }
 
-/// The lines of an import, with the names and addresses under which the devices will register.
+/// The lines of an import, with the names, addresses and keys with which the devices will register.
 pub fn import_lines(
     pattern: &EndpointPattern,
     network: Network,
+    key: Option<&PreSharedKey>,
     numbers: std::ops::Range<u32>,
 ) -> String {
+    let psk = key.map(|key| {
+        let digits = key.0.iter().map(|byte| format!("{byte:02x}"));
+        json!({ "secretKey": digits.collect::<String>(), "format": "HEX" })
+    });
     let line = |number| {
         let ip = network.address(number).to_string();
-        json!({ "deviceId": pattern.name(number), "ip": ip }).to_string() + "\n"
+        let mut device = json!({ "deviceId": pattern.name(number), "ip": ip });
+        if let Some(psk) = &psk {
+            device["psk"] = psk.clone();
+        }
+        device.to_string() + "\n"
     };
     numbers.map(line).collect()
 }
@@ -173,14 +184,19 @@ pub(super) fn failure(error: &CallError) -> LoadFailure {
 
 #[cfg(test)]
 mod tests {
-    use super::import_lines;
+    use super::{PreSharedKey, import_lines};
 
     #[test]
     fn a_device_is_imported_with_the_name_and_address_it_registers_with() {
-        let (pattern, network) = ("{:019}".parse(), "127.64.0.0/10".parse());
-        let lines = import_lines(&pattern.unwrap(), network.unwrap(), 65_537..65_539);
+        let pattern = "{:019}".parse().unwrap();
+        let network = "127.64.0.0/10".parse().unwrap();
+        let lines = import_lines(&pattern, network, None, 65_537..65_539);
         let first = r#"{"deviceId":"0000000000000065537","ip":"127.65.0.1"}"#;
         let next = r#"{"deviceId":"0000000000000065538","ip":"127.65.0.2"}"#;
         assert_eq!(lines, format!("{first}\n{next}\n"));
+        let key = PreSharedKey(vec![0x00, 0xff]);
+        let line = import_lines(&pattern, network, Some(&key), 0..1);
+        let psk = r#""psk":{"format":"HEX","secretKey":"00ff"}"#;
+        assert!(line.contains(psk), "{line}");
     }
 }

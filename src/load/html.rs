@@ -48,7 +48,7 @@ fn section(page: &mut String, report: &LoadReport, title: &str) {
         page,
         format_args!(
             "<h1>Load test: {title}</h1>\n\
-             <p class=\"soft\">{devices} devices, coap://{target}, \
+             <p class=\"soft\">{devices} devices, {target}, \
              <span>{at}</span></p>\n"
         ),
     );
@@ -309,6 +309,7 @@ fn datagrams(phase: &PhaseReport) -> Vec<(String, String)> {
         ("sent late", tally.late),
         ("requests of the server", tally.asked),
         ("not heard by a sleeping device", tally.unheard),
+        ("DTLS handshakes", tally.handshakes),
     ];
     let shown = rows.iter().filter(|(_, count)| *count > 0);
     shown

@@ -11,12 +11,19 @@ use clap::{Args as _, FromArgMatches as _, Parser, ValueEnum};
 use harness::load::SleepTimes;
 use harness::load::addressing::{EndpointPattern, Network};
 use harness::load::arrivals::ArrivalPattern;
+use harness::load::behaviour::{LinkSecurity, PreSharedKey};
 use harness::load::request_mix::RequestMix;
 
 use super::nanoseconds;
 
 /// The default port of CoAP (RFC 7252 section 12.6).
 const COAP_PORT: u16 = 5_683;
+
+/// The default port of CoAP over DTLS (RFC 7252 section 12.7).
+const COAPS_PORT: u16 = 5_684;
+
+/// The maximum length of a pre-shared key (RFC 4279 section 5.3).
+const PSK_BYTES_MAX: usize = 64;
 
 /// The default window of device requests, if neither a window nor a rate is given.
 const WINDOW: u32 = 256;
@@ -59,6 +66,26 @@ pub enum Scenario {
     Mixed,
     /// Every device registers, loses its connection, and registers again with all others at once
     Storm,
+    /// Registered devices make a DTLS handshake for each update of their registrations
+    Handshake,
+}
+
+/// The CoAP address of a server.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ServerUri {
+    /// Whether it is spoken to over DTLS.
+    pub scheme: UriScheme,
+    /// Where it is.
+    pub address: SocketAddrV4,
+}
+
+/// The scheme of a CoAP address.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum UriScheme {
+    /// Plain CoAP.
+    Coap,
+    /// CoAP over DTLS.
+    Coaps,
 }
 
 /// The shares of the requests in the mixed scenario.
@@ -86,9 +113,12 @@ pub enum RequestMode {
 #[derive(Clone, Debug, PartialEq, Parser)]
 #[command(name = "signalbox load")]
 pub struct LoadOptions {
-    /// CoAP address of the server
-    #[arg(long, value_name = "coap://HOST[:PORT]", value_parser = target)]
-    pub target: SocketAddrV4,
+    /// CoAP address of the server; with coaps:// the devices speak DTLS
+    #[arg(long, value_name = "coap[s]://HOST[:PORT]")]
+    pub target: ServerUri,
+    /// Pre-shared key of every device, for coaps://; the PSK identity is the endpoint name
+    #[arg(long, value_name = "HEX", value_parser = pre_shared_key)]
+    pub psk: Option<PreSharedKey>,
     /// Number of devices
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     pub devices: u32,
@@ -245,9 +275,17 @@ impl LoadOptions {
     /// Why these options do not fit together.
     fn unusable(&self) -> Option<&'static str> {
         let is_paced = self.rate.is_some() || self.window.is_some();
+        match (self.target.scheme, &self.psk) {
+            (UriScheme::Coaps, None) => return Some("--target coaps:// needs --psk"),
+            (UriScheme::Coap, Some(_)) => return Some("--psk needs --target coaps://"),
+            (UriScheme::Coap, None) if self.scenario == Scenario::Handshake => {
+                return Some("the handshake scenario needs --target coaps://");
+            }
+            (UriScheme::Coaps, Some(_)) | (UriScheme::Coap, None) => {}
+        }
         match (self.scenario, self.sleep) {
-            (Scenario::Register | Scenario::Storm, Some(_)) => {
-                Some("--sleep cannot be used with the register and storm scenarios")
+            (Scenario::Register | Scenario::Storm | Scenario::Handshake, Some(_)) => {
+                Some("--sleep cannot be used with the register, storm and handshake scenarios")
             }
             (Scenario::Update, Some(_)) if is_paced => {
                 Some("with --sleep, devices update when they wake: --rate and --window do not fit")
@@ -316,9 +354,21 @@ impl LoadOptions {
         let sends = match self.scenario {
             Scenario::Send => true,
             Scenario::Mixed => self.shares().devices.send > 0,
-            Scenario::Register | Scenario::Update | Scenario::Actions | Scenario::Storm => false,
+            Scenario::Register
+            | Scenario::Update
+            | Scenario::Actions
+            | Scenario::Storm
+            | Scenario::Handshake => false,
         };
         sends && self.api.is_some()
+    }
+
+    /// How the devices speak to the server.
+    pub(super) fn security(&self) -> LinkSecurity {
+        match &self.psk {
+            Some(key) => LinkSecurity::Psk(key.clone()),
+            None => LinkSecurity::None,
+        }
     }
 
     /// How the requests of the devices follow each other.
@@ -441,21 +491,50 @@ impl std::fmt::Debug for ApiToken {
     }
 }
 
-fn target(text: &str) -> Result<SocketAddrV4, String> {
-    let place = text
-        .strip_prefix("coap://")
-        .ok_or("must begin with coap://")?;
-    let place = place.strip_suffix('/').unwrap_or(place);
-    let found = match place.rsplit_once(':') {
-        Some(_) => place.to_socket_addrs(),
-        None => (place, COAP_PORT).to_socket_addrs(),
+impl FromStr for ServerUri {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (scheme, port, place) = match text.split_once("://") {
+            Some(("coap", place)) => (UriScheme::Coap, COAP_PORT, place),
+            Some(("coaps", place)) => (UriScheme::Coaps, COAPS_PORT, place),
+            Some(_) | None => return Err("must begin with coap:// or coaps://".to_owned()),
+        };
+        let place = place.strip_suffix('/').unwrap_or(place);
+        let found = match place.rsplit_once(':') {
+            Some(_) => place.to_socket_addrs(),
+            None => (place, port).to_socket_addrs(),
+        };
+        let mut found = found.map_err(|error| error.to_string())?;
+        let v4 = found.find_map(|address| match address {
+            SocketAddr::V4(address) => Some(address),
+            SocketAddr::V6(_) => None,
+        });
+        let address = v4.ok_or("must have an IPv4 address: the simulated devices use IPv4")?;
+        Ok(Self { scheme, address })
+    }
+}
+
+impl fmt::Display for ServerUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = match self.scheme {
+            UriScheme::Coap => "coap",
+            UriScheme::Coaps => "coaps",
+        };
+        write!(f, "{scheme}://{}", self.address)
+    }
+}
+
+fn pre_shared_key(text: &str) -> Result<PreSharedKey, String> {
+    let digits = |pair: &[u8]| {
+        let pair = std::str::from_utf8(pair).ok().filter(|it| it.len() == 2)?;
+        u8::from_str_radix(pair, 16).ok()
     };
-    let mut found = found.map_err(|error| error.to_string())?;
-    let v4 = found.find_map(|address| match address {
-        SocketAddr::V4(address) => Some(address),
-        SocketAddr::V6(_) => None,
-    });
-    v4.ok_or_else(|| "must have an IPv4 address: the simulated devices use IPv4".to_owned())
+    let is_hex = text.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let key: Option<Vec<u8>> = text.as_bytes().chunks(2).map(digits).collect();
+    let key = key.filter(|key| is_hex && (1..=PSK_BYTES_MAX).contains(&key.len()));
+    key.map(PreSharedKey)
+        .ok_or_else(|| format!("must be 1 to {PSK_BYTES_MAX} bytes in hexadecimal digits"))
 }
 
 fn api(text: &str) -> Result<String, String> {
@@ -510,7 +589,8 @@ mod tests {
     #[test]
     fn every_option_has_a_default() {
         let options = parse(&[]).unwrap();
-        assert_eq!(options.target, "127.0.0.1:5683".parse().unwrap());
+        assert_eq!(options.target.to_string(), "coap://127.0.0.1:5683");
+        assert_eq!(options.security(), LinkSecurity::None);
         assert_eq!(options.time(), Duration::from_secs(30));
         assert_eq!((options.requests(), options.callers()), (256, 10));
         assert_eq!(options.rounds, 1);
@@ -541,12 +621,14 @@ mod tests {
             &["--awake", "1s"],
             &["--shares", "send=1"],
             &["--webhook"],
+            &["--psk", "00"],
         ] {
             let error = parse(more).expect_err(&more.join(" "));
             assert_eq!(error.exit_code(), 2, "{error}");
         }
         for (target, scenario) in [
             ("coaps://127.0.0.1", "register"),
+            ("coap://127.0.0.1", "handshake"),
             ("127.0.0.1:5683", "register"),
             ("coap://[::1]:5683", "register"),
             ("coap://127.0.0.1", "everything"),
@@ -562,6 +644,28 @@ mod tests {
                 scenario,
             ];
             let error = LoadOptions::parse(words.map(OsString::from)).expect_err(scenario);
+            assert_eq!(error.exit_code(), 2, "{error}");
+        }
+    }
+
+    #[test]
+    fn devices_that_speak_dtls_need_a_key_in_hexadecimal_digits() {
+        let coaps = |more: &[&str]| {
+            let words = ["load", "--target", "coaps://127.0.0.1", "--devices", "1"];
+            let words = words.iter().chain(&["--scenario", "handshake"]).chain(more);
+            LoadOptions::parse(words.map(OsString::from))
+        };
+        let options = coaps(&["--psk", "00fFa0"]).unwrap();
+        assert_eq!(options.target.to_string(), "coaps://127.0.0.1:5684");
+        let key = PreSharedKey(vec![0x00, 0xff, 0xa0]);
+        assert_eq!(options.security(), LinkSecurity::Psk(key));
+        assert!(
+            !format!("{options:?}").contains("255"),
+            "a key is not shown"
+        );
+        let long = "00".repeat(65);
+        for key in ["", "0", "000", "xx", "+1", long.as_str()] {
+            let error = coaps(&["--psk", key]).expect_err(key);
             assert_eq!(error.exit_code(), 2, "{error}");
         }
     }

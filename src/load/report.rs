@@ -111,6 +111,7 @@ impl PhaseReport {
             "stray": tally.stray,
             "requestsOfServer": tally.asked,
             "unheard": tally.unheard,
+            "handshakes": tally.handshakes,
             "byRequest": self.by_request_json(),
             "timeline": self.timeline_json(),
         })
@@ -283,7 +284,7 @@ impl LoadReport {
     pub(super) fn options_json(&self) -> Value {
         let options = &self.options;
         json!({
-            "target": format!("coap://{}", options.target),
+            "target": options.target.to_string(),
             "devices": options.devices,
             "scenario": word(options.scenario),
             "rate": options.rate,
@@ -292,16 +293,22 @@ impl LoadReport {
                 (None, Scenario::Actions) => Some(options.callers()),
                 (None, Scenario::Update) if options.sleep.is_some() => None,
                 (None, Scenario::Storm) => None,
-                (None, Scenario::Register | Scenario::Update | Scenario::Send) => {
-                    Some(options.requests())
-                }
-                (None, Scenario::Mixed) => Some(options.requests()),
+                (
+                    None,
+                    Scenario::Register
+                    | Scenario::Update
+                    | Scenario::Send
+                    | Scenario::Mixed
+                    | Scenario::Handshake,
+                ) => Some(options.requests()),
             },
             "durationSeconds": match options.scenario {
                 Scenario::Register | Scenario::Storm => None,
-                Scenario::Update | Scenario::Send | Scenario::Actions | Scenario::Mixed => {
-                    Some(options.time().as_secs_f64())
-                }
+                Scenario::Update
+                | Scenario::Send
+                | Scenario::Actions
+                | Scenario::Mixed
+                | Scenario::Handshake => Some(options.time().as_secs_f64()),
             },
             "shares": (options.scenario == Scenario::Mixed).then(|| options.shares().to_string()),
             "sleepSeconds": options.sleep.map(|sleep| sleep.as_secs_f64()),
@@ -335,7 +342,7 @@ impl fmt::Display for LoadReport {
         let (registered, target) = (self.registered, self.options.target);
         writeln!(
             f,
-            "{scenario}: {devices} devices, {registered} registered, coap://{target}"
+            "{scenario}: {devices} devices, {registered} registered, {target}"
         )?;
         if let Some(ImportReport {
             seconds,
@@ -409,6 +416,7 @@ fn measurement(f: &mut fmt::Formatter<'_>, phase: &PhaseReport) -> fmt::Result {
         stray,
         late,
         unheard,
+        handshakes,
         ..
     } = phase.tally;
     writeln!(f, "rate          {rate:.0}/s for {seconds:.1} s")?;
@@ -422,6 +430,9 @@ fn measurement(f: &mut fmt::Formatter<'_>, phase: &PhaseReport) -> fmt::Result {
         f,
         "datagrams     {retransmissions} retransmitted, {dropped} dropped (--loss), {stray} stray"
     )?;
+    if handshakes > 0 {
+        writeln!(f, "handshakes    {handshakes} over DTLS")?;
+    }
     if unheard > 0 {
         writeln!(
             f,

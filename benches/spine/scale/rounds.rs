@@ -142,7 +142,7 @@ impl<'a> ScaleRounds<'a> {
         let devices = self.fleet.devices;
         let pattern = "{:019}".parse().expect("a pattern");
         let network = "127.64.0.0/10".parse().expect("a network");
-        let lines = import_lines(&pattern, network, 0..devices);
+        let lines = import_lines(&pattern, network, None, 0..devices);
         self.authorize(stand);
         let (begun_at, before_s) = (Instant::now(), stand.service.processor_s());
         let answer = self

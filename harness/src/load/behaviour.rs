@@ -1,5 +1,7 @@
-//! How do the devices of a load behave? Their names, their transmission, their sleep, and the
-//! values that they send.
+//! How do the devices of a load behave? Their names, their transmission, their security, their
+//! sleep, and the values that they send.
+
+use std::fmt;
 
 use protocol::coap::exchange::Transmission;
 
@@ -21,6 +23,32 @@ pub struct DeviceBehaviour {
     pub sleep: Option<SleepTimes>,
     /// The values of their Sends.
     pub sends: SendValues,
+    /// How they speak to the server.
+    pub security: LinkSecurity,
+    /// How long a DTLS session lasts.
+    pub sessions: SessionUse,
+}
+
+/// How devices speak to their server.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum LinkSecurity {
+    /// Plain CoAP.
+    None,
+    /// CoAP over DTLS, each with this key and its endpoint name as the identity.
+    Psk(PreSharedKey),
+}
+
+/// A pre-shared key that is not printed.
+#[derive(Clone, Eq, PartialEq)]
+pub struct PreSharedKey(pub Vec<u8>);
+
+/// How long a DTLS session of a device lasts.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SessionUse {
+    /// As long as its requests are answered.
+    UntilTimeout,
+    /// For one request.
+    OneRequest,
 }
 
 /// The values that devices send: each value once, and recognisable as one of this load.
@@ -43,6 +71,12 @@ pub enum Recording {
 
 /// The number of labels.
 pub const LABELS: u32 = 1 << 20;
+
+impl fmt::Debug for PreSharedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PreSharedKey(..)")
+    }
+}
 
 impl SendValues {
     /// The value of a Send: a whole number below 2^52, which any format keeps exactly.

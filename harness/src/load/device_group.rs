@@ -14,7 +14,7 @@ use protocol::coap::message::{Message, MessageKind};
 
 use super::addressing::DeviceRange;
 use super::arrivals::{ArrivalSchedule, ArrivalShare};
-use super::behaviour::{DeviceBehaviour, Recording};
+use super::behaviour::{DeviceBehaviour, Recording, SessionUse};
 use super::datagram::{self, Binding};
 use super::deadlines::Deadlines;
 use super::exchange::{ExchangeDue, LoadExchange};
@@ -226,6 +226,14 @@ impl DeviceGroup {
         }
     }
 
+    /// Handles that the DTLS handshake of a device failed.
+    pub(super) fn handle_failed_handshake(&mut self, member: u32, now_ns: u64) {
+        let place = self.members.get(member as usize).map(|it| it.place);
+        if let Some(place) = place.filter(|place| self.exchange(*place).is_some()) {
+            self.fail(place, LoadFailure::Handshake, now_ns);
+        }
+    }
+
     /// Takes the counts since the task began.
     pub(super) fn take_tally(&mut self) -> TaskTally {
         std::mem::take(&mut self.tally)
@@ -375,6 +383,9 @@ impl DeviceGroup {
             exchange.send_number = self.next_send;
             self.next_send = self.next_send.wrapping_add(self.groups);
         }
+        if self.behaviour.sessions == SessionUse::OneRequest {
+            out.forget_session(number);
+        }
         self.tally.begin(due_at_ns, now_ns, LATE_NS);
         self.deadlines.set(place, exchange.next_at_ns);
         if let Some(slot) = self.exchanges.get_mut(place as usize) {
@@ -396,7 +407,11 @@ impl DeviceGroup {
                 self.transmit(exchange, now_ns, out);
             }
             ExchangeDue::Retry => self.retry(place, now_ns, out),
-            ExchangeDue::GiveUp => self.fail(place, LoadFailure::Timeout, now_ns),
+            ExchangeDue::GiveUp => {
+                // The server may have lost the session; DTLS 1.2 has no authenticated reset.
+                out.forget_session(exchange.member);
+                self.fail(place, LoadFailure::Timeout, now_ns);
+            }
         }
     }
 

@@ -40,7 +40,7 @@ pub(super) struct LoadSocket {
 
 /// The buffers of a thread that sends and receives batches; the kernel's structures stay on the
 /// thread.
-pub(super) struct SocketBatches {
+pub struct SocketBatches {
     received: MultiHeaders<SockaddrIn>,
     sent: MultiHeaders<SockaddrIn>,
     buffer: Vec<u8>,
@@ -164,7 +164,8 @@ impl LoadSocket {
 
 impl SocketBatches {
     /// Buffers for a batch in each direction.
-    pub(super) fn new() -> Self {
+    #[expect(clippy::new_without_default, reason = "it allocates")]
+    pub fn new() -> Self {
         let headers = || MultiHeaders::preallocate(BATCH, Some(cmsg_space!(in_pktinfo)));
         Self {
             received: headers(),

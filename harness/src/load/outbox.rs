@@ -4,18 +4,24 @@ use std::ops::Range;
 
 /// Datagrams that wait to be sent.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Outbox {
+pub struct Outbox {
     bytes: Vec<u8>,
     datagrams: Vec<(u32, Range<usize>)>,
     answering: Vec<u32>,
+    forgetting: Vec<u32>,
 }
 
 impl Outbox {
     /// Adds a datagram of a device.
-    pub(super) fn put(&mut self, member: u32, write: impl FnOnce(&mut Vec<u8>)) {
+    pub fn put(&mut self, member: u32, write: impl FnOnce(&mut Vec<u8>)) {
         let begin = self.bytes.len();
         write(&mut self.bytes);
         self.datagrams.push((member, begin..self.bytes.len()));
+    }
+
+    /// Makes a device forget its DTLS session, if it has one, before its datagrams leave.
+    pub(super) fn forget_session(&mut self, member: u32) {
+        self.forgetting.push(member);
     }
 
     /// Marks a device that answers a request of the server.
@@ -37,15 +43,21 @@ impl Outbox {
         &self.answering
     }
 
+    /// The devices that forget their DTLS sessions.
+    pub(super) fn forgetting(&self) -> &[u32] {
+        &self.forgetting
+    }
+
     /// Whether there is nothing to send.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.datagrams.is_empty()
     }
 
     /// Removes everything, and keeps the memory.
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.bytes.clear();
         self.datagrams.clear();
         self.answering.clear();
+        self.forgetting.clear();
     }
 }

@@ -29,6 +29,8 @@ pub enum LoadFailure {
     Reset,
     /// No response, in spite of all retransmissions.
     Timeout,
+    /// The DTLS handshake before it failed.
+    Handshake,
     /// The response does not fit the request.
     Unexpected,
     /// It was due, but every device had a request in progress.
@@ -93,6 +95,8 @@ pub struct TaskTally {
     pub latencies_by_request: BTreeMap<LoadRequest, Latencies>,
     /// What happened over time.
     pub timeline: Timeline,
+    /// DTLS handshakes that led to a session.
+    pub handshakes: u64,
     /// The acknowledged Sends, if they are recorded.
     pub acknowledged: Vec<NumberedSend>,
 }
@@ -128,6 +132,7 @@ impl TaskTally {
             ours.add(latencies);
         }
         self.timeline.add(&other.timeline);
+        self.handshakes += other.handshakes;
         self.acknowledged.extend(&other.acknowledged);
     }
 
@@ -216,6 +221,7 @@ impl fmt::Display for LoadFailure {
             Self::Malformed => f.write_str("malformed"),
             Self::Reset => f.write_str("reset"),
             Self::Timeout => f.write_str("timeout"),
+            Self::Handshake => f.write_str("handshake"),
             Self::Unexpected => f.write_str("unexpected"),
             Self::Unsent => f.write_str("unsent"),
             Self::Status(status) => write!(f, "http {status}"),

@@ -9,7 +9,9 @@ use super::addressing::{DeviceRange, Network};
 use super::arrivals::{ArrivalPattern, ArrivalSchedule, ArrivalShare};
 use super::behaviour::DeviceBehaviour;
 use super::device_group::{DeviceGroup, LoadTask};
-use super::load_socket::{LoadSocket, SocketBatches};
+use super::dtls_sessions::{LinkEvent, SessionCounts};
+use super::link::LoadLink;
+use super::load_socket::SocketBatches;
 use super::outbox::Outbox;
 use super::request_mix::RequestMix;
 use super::tally::TaskTally;
@@ -45,9 +47,7 @@ pub struct LoadTarget {
 /// Some of the devices of a load.
 pub(super) struct LoadWorker {
     group: DeviceGroup,
-    socket: LoadSocket,
-    server: SocketAddrV4,
-    network: Network,
+    link: LoadLink,
     share: ArrivalShare,
     first: u32,
     clock: Stopwatch,
@@ -173,11 +173,15 @@ impl LoadWorker {
         let devices = DeviceRange::of_share(field.devices, share);
         let first = devices.first;
         let seed = field.seed.wrapping_add(u64::from(share.index));
+        let LoadTarget {
+            server,
+            network,
+            behaviour,
+            ..
+        } = field;
         Ok(Self {
-            group: DeviceGroup::gather(field.behaviour.clone(), devices, share, seed),
-            socket: LoadSocket::open(field.server, field.network, first)?,
-            server: field.server,
-            network: field.network,
+            link: LoadLink::open(*server, *network, devices, behaviour, seed)?,
+            group: DeviceGroup::gather(behaviour.clone(), devices, share, seed),
             share,
             first,
             clock,
@@ -186,9 +190,7 @@ impl LoadWorker {
 
     /// Gives its devices a new port, as an outage of their network does.
     pub(super) fn change_port(&mut self) -> io::Result<()> {
-        let socket = LoadSocket::open(self.server, self.network, self.first)?;
-        self.socket = socket;
-        Ok(())
+        self.link.change_port()
     }
 
     /// The number of its registered devices.
@@ -221,7 +223,14 @@ impl LoadWorker {
         };
         self.group.begin(task, now_ns, until_ns);
         self.work(until_ns, callers, watch)?;
-        Ok(self.group.take_tally())
+        let mut tally = self.group.take_tally();
+        let SessionCounts {
+            handshakes,
+            dropped,
+        } = self.link.take_counts();
+        tally.handshakes = handshakes;
+        tally.dropped += dropped;
+        Ok(tally)
     }
 
     fn work(
@@ -248,9 +257,9 @@ impl LoadWorker {
             }
             self.group.turn(now_ns, &mut out);
             let spoke = !out.is_empty();
-            self.send_all(&mut batches, &mut out, orders.as_ref())?;
+            self.send_all(&mut batches, now_ns, &mut out, orders.as_ref())?;
             let received = self.listen(&mut batches, &mut out)?;
-            self.send_all(&mut batches, &mut out, orders.as_ref())?;
+            self.send_all(&mut batches, now_ns, &mut out, orders.as_ref())?;
             let progress = ProgressCounts::of(self.group.tally());
             watch.note(noted, progress);
             noted = progress;
@@ -267,12 +276,13 @@ impl LoadWorker {
     }
 
     fn send_all(
-        &self,
+        &mut self,
         batches: &mut SocketBatches,
+        now_ns: u64,
         out: &mut Outbox,
         orders: Option<&CallerOrders<'_>>,
     ) -> io::Result<()> {
-        self.socket.send(batches, out)?;
+        self.link.send(batches, now_ns, out)?;
         if let Some(orders) = orders
             && !out.answering().is_empty()
         {
@@ -287,16 +297,11 @@ impl LoadWorker {
 
     fn listen(&mut self, batches: &mut SocketBatches, out: &mut Outbox) -> io::Result<usize> {
         let Self {
-            group,
-            socket,
-            clock,
-            ..
+            group, link, clock, ..
         } = self;
-        let mut now_ns = None;
-        socket.receive(batches, |member, bytes| {
-            // Datagrams of one batch have the same arrival time.
-            let now_ns = *now_ns.get_or_insert_with(|| clock.now_ns());
-            group.handle_datagram(member, bytes, now_ns, out);
+        link.receive(batches, clock, |member, event, now_ns| match event {
+            LinkEvent::Received(bytes) => group.handle_datagram(member, bytes, now_ns, out),
+            LinkEvent::HandshakeFailed => group.handle_failed_handshake(member, now_ns),
         })
     }
 
@@ -305,10 +310,11 @@ impl LoadWorker {
             true => SLEEP_NS_MAX_WITH_ORDERS,
             false => SLEEP_NS_MAX,
         };
-        let next_at_ns = self.group.next_at().unwrap_or(u64::MAX);
+        let times = [self.group.next_at(), self.link.next_at()];
+        let next_at_ns = times.into_iter().flatten().min().unwrap_or(u64::MAX);
         let sleep_ns = next_at_ns.saturating_sub(now_ns).min(longest_ns);
         match sleep_ns.checked_sub(EARLY_NS) {
-            Some(sleep_ns) if sleep_ns > 0 => self.socket.wait(sleep_ns),
+            Some(sleep_ns) if sleep_ns > 0 => self.link.wait(sleep_ns),
             Some(_) | None => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 //! Do the devices of a load send the right datagrams, and count what they receive?
 
 use super::super::arrivals::ArrivalPattern;
-use super::super::behaviour::SendValues;
+use super::super::behaviour::{LinkSecurity, SendValues};
 use super::super::sleep_cycle::SleepTimes;
 use super::*;
 use protocol::coap::exchange::Transmission;
@@ -24,6 +24,8 @@ fn group(count: u32, loss_percent: u8) -> DeviceGroup {
             label: 7,
             recording: Recording::On,
         },
+        security: LinkSecurity::None,
+        sessions: SessionUse::UntilTimeout,
     };
     gather(behaviour, count)
 }
