@@ -522,3 +522,54 @@ fn a_device_needs_few_bytes() {
     );
     assert!(size_of::<Option<LoadExchange>>() <= 64);
 }
+
+#[test]
+fn a_device_forgets_its_session_when_a_request_is_not_answered() {
+    let mut group = group(1, 0);
+    group.begin(registering(ArrivalPattern::Window(1)), 0, u64::MAX);
+    let (mut now_ns, mut forgetting) = (0, Vec::new());
+    while !group.is_done(now_ns) {
+        let mut out = Outbox::default();
+        group.turn(now_ns, &mut out);
+        forgetting.extend_from_slice(out.forgetting());
+        now_ns = group.next_at().unwrap_or(now_ns);
+    }
+    assert_eq!(forgetting, [0]);
+    let failures = group.take_tally().failures;
+    assert_eq!(failures, [(LoadFailure::Timeout, 1)].into());
+}
+
+#[test]
+fn a_session_for_one_request_is_forgotten_before_the_next() {
+    let behaviour = DeviceBehaviour {
+        sessions: SessionUse::OneRequest,
+        ..group(2, 0).behaviour
+    };
+    let mut group = gather(behaviour, 2);
+    let mut out = Outbox::default();
+    group.begin(registering(ArrivalPattern::Window(2)), 0, u64::MAX);
+    group.turn(0, &mut out);
+    let sent: Vec<u32> = out.datagrams().map(|(member, _)| member).collect();
+    assert_eq!(
+        (sent.as_slice(), out.forgetting()),
+        (&[0, 1][..], &[0, 1][..])
+    );
+    // A retransmission belongs to the same request.
+    out.clear();
+    group.turn(4 * S, &mut out);
+    assert_eq!(out.datagrams().count(), 2);
+    assert!(out.forgetting().is_empty());
+}
+
+#[test]
+fn a_failed_handshake_fails_the_request_that_waits_for_it() {
+    let mut group = group(2, 0);
+    group.begin(registering(ArrivalPattern::Window(1)), 0, u64::MAX);
+    group.turn(0, &mut Outbox::default());
+    for member in 0..2 {
+        group.handle_failed_handshake(member, MS);
+    }
+    let tally = group.take_tally();
+    assert_eq!(tally.begun, 1);
+    assert_eq!(tally.failures, [(LoadFailure::Handshake, 1)].into());
+}

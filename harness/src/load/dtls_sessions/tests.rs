@@ -155,16 +155,18 @@ impl EchoServer {
             .handle_datagram(&mut moment, peer_of(member), datagram, &mut out);
         let (mut asked, mut received) = (Vec::new(), Vec::new());
         for effect in out.iter() {
-            match effect {
-                Effect::LookUpPsk {
-                    association,
-                    identity,
-                } => asked.push((association, String::from_utf8(identity.to_vec()).unwrap())),
-                Effect::Received {
-                    association,
-                    content,
-                } => received.push((association, content.to_vec())),
-                _ => {}
+            if let Effect::LookUpPsk {
+                association,
+                identity,
+            } = effect
+            {
+                asked.push((association, String::from_utf8(identity.to_vec()).unwrap()));
+            } else if let Effect::Received {
+                association,
+                content,
+            } = effect
+            {
+                received.push((association, content.to_vec()));
             }
         }
         for (association, identity) in asked {
