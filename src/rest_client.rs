@@ -18,6 +18,10 @@ pub const ACTIONS: &str = "/management-api/v1/integrate/devices";
 /// Where requests to devices are read.
 pub const REQUESTS: &str = "/management-api/v1/integrate/devices/actions/requests";
 
+/// Where firmware images are stored.
+pub const IMAGES: &str = "/management-api/v1/firmware/images";
+/// Where firmware campaigns are created and read.
+pub const CAMPAIGNS: &str = "/management-api/v1/firmware/campaigns";
 /// Where webhooks are created.
 pub const WEBHOOKS: &str = "/management-api/v1/integrate/clouds/webhooks";
 
@@ -170,6 +174,15 @@ impl RestClient {
         };
         let path = format!("{DEVICES}/import");
         self.send(Method::POST, &path, with_lines).await
+    }
+
+    /// POST with bytes, such as a firmware image.
+    pub async fn upload(&self, path: &str, bytes: Vec<u8>) -> Result<JsonAnswer, CallError> {
+        let with_bytes = |call: RequestBuilder| {
+            call.header("content-type", "application/octet-stream")
+                .body(bytes)
+        };
+        self.send(Method::POST, path, with_bytes).await
     }
 
     /// Creates a customer, as the operator; an existing one is kept.

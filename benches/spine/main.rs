@@ -1,12 +1,12 @@
 //! How fast is the spine, end to end and against its yardsticks?
 //!
-//! `cargo bench --bench spine -- [creates|deliveries [DEVICES,..]|flood [OPTION VALUE]..|log
-//! [ENTRIES,..]|mqtt [DEVICES,..]|outage [EVENTS,..]|peers [OPTION VALUE]..|requests
-//! [EXISTING,..]|scale [OPTION VALUE]..|sends [DEVICES,..]|sms [MESSAGES,..]|soak [OPTION
-//! VALUE]..|updates [DEVICES,..]]` prints tables and ratios; the default is `creates` and
-//! `updates`. Everything runs in this process, except the service of `deliveries`, `flood`, `mqtt`,
-//! `outage`, `peers`, `scale`, `sms` and `soak`; each figure except those of `scale` and `soak`
-//! stands beside its yardstick, measured in the same run in turns.
+//! `cargo bench --bench spine -- [campaign [OPTION VALUE]..|creates|deliveries [DEVICES,..]|flood
+//! [OPTION VALUE]..|log [ENTRIES,..]|mqtt [DEVICES,..]|outage [EVENTS,..]|peers [OPTION
+//! VALUE]..|requests [EXISTING,..]|scale [OPTION VALUE]..|sends [DEVICES,..]|sms
+//! [MESSAGES,..]|soak [OPTION VALUE]..|updates [DEVICES,..]]` prints tables and ratios; the default
+//! is `creates` and `updates`. Everything runs in this process, except the service of `campaign`,
+//! `deliveries`, `flood`, `mqtt`, `outage`, `peers`, `scale`, `sms` and `soak`; each figure except
+//! those of `scale` and `soak` stands beside its yardstick, measured in the same run in turns.
 
 #[path = "../fleet.rs"]
 mod fleet;
@@ -31,10 +31,12 @@ mod talk;
 mod bare;
 mod broker;
 mod callers;
+mod campaign;
 mod centre;
 mod creates;
 mod deliveries;
 mod device_group;
+mod device_link;
 mod echo;
 mod endpoint;
 mod event_batches;
@@ -73,6 +75,10 @@ fn main() -> ExitCode {
         .filter(|word| *word != "--bench")
         .collect();
     let (figure, numbers) = match wanted.as_slice() {
+        ["campaign", options @ ..] => {
+            campaign::run(options);
+            return ExitCode::SUCCESS;
+        }
         ["flood", options @ ..] => {
             flood::run(options);
             return ExitCode::SUCCESS;
@@ -127,9 +133,10 @@ fn numbers(text: &str) -> Option<Vec<u32>> {
 fn wrong_usage() -> ExitCode {
     eprintln!(
         "usage: cargo bench --bench spine -- \
-         [creates|deliveries [DEVICES,..]|flood [OPTION VALUE]..|log [ENTRIES,..]|\
-         mqtt [DEVICES,..]|outage [EVENTS,..]|peers [OPTION VALUE]..|requests [EXISTING,..]|\
-         scale [OPTION VALUE]..|sends [DEVICES,..]|sms [MESSAGES,..]|soak [OPTION VALUE]..|\
+         [campaign [OPTION VALUE]..|creates|deliveries [DEVICES,..]|\
+         flood [OPTION VALUE]..|log [ENTRIES,..]|mqtt [DEVICES,..]|outage [EVENTS,..]|\
+         peers [OPTION VALUE]..|requests [EXISTING,..]|scale [OPTION VALUE]..|\
+         sends [DEVICES,..]|sms [MESSAGES,..]|soak [OPTION VALUE]..|\
          updates [DEVICES,..]]"
     );
     ExitCode::from(2)

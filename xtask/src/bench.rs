@@ -5,11 +5,12 @@ use crate::prepare;
 use crate::steps::{self, Stop, cargo};
 
 const USAGE: &str = "\
-cargo xtask bench flood [OPTION VALUE]..   updates of a fleet while the service is flooded
-cargo xtask bench peers [OPTION VALUE]..   the service and Leshan's server under the same load
-cargo xtask bench scale [OPTION VALUE]..   fleets up to a million
-cargo xtask bench soak [OPTION VALUE]..    a mixed load with kills, and its books
-cargo xtask bench MEASUREMENT [NUMBERS]    as `cargo bench --bench spine -- MEASUREMENT [NUMBERS]`
+cargo xtask bench campaign [OPTION VALUE]..  firmware campaigns beside bare transfers
+cargo xtask bench flood [OPTION VALUE]..     updates of a fleet while the service is flooded
+cargo xtask bench peers [OPTION VALUE]..     the service and Leshan's server under the same load
+cargo xtask bench scale [OPTION VALUE]..     fleets up to a million
+cargo xtask bench soak [OPTION VALUE]..      a mixed load with kills, and its books
+cargo xtask bench MEASUREMENT [NUMBERS]      as `cargo bench --bench spine -- MEASUREMENT [NUMBERS]`
 ";
 
 /// Runs the measurement that the arguments after `bench` name, built for release.
