@@ -1,12 +1,13 @@
 //! How fast is the spine, end to end and against its yardsticks?
 //!
-//! `cargo bench --bench spine -- [campaign [OPTION VALUE]..|creates|deliveries [DEVICES,..]|flood
-//! [OPTION VALUE]..|log [ENTRIES,..]|mqtt [DEVICES,..]|outage [EVENTS,..]|peers [OPTION
-//! VALUE]..|requests [EXISTING,..]|scale [OPTION VALUE]..|sends [DEVICES,..]|sms
-//! [MESSAGES,..]|soak [OPTION VALUE]..|updates [DEVICES,..]]` prints tables and ratios; the default
-//! is `creates` and `updates`. Everything runs in this process, except the service of `campaign`,
-//! `deliveries`, `flood`, `mqtt`, `outage`, `peers`, `scale`, `sms` and `soak`; each figure except
-//! those of `scale` and `soak` stands beside its yardstick, measured in the same run in turns.
+//! `cargo bench --bench spine -- [bootstraps [DEVICES,..]|campaign [OPTION VALUE]..|creates|
+//! deliveries [DEVICES,..]|flood [OPTION VALUE]..|log [ENTRIES,..]|mqtt [DEVICES,..]|outage
+//! [EVENTS,..]|peers [OPTION VALUE]..|requests [EXISTING,..]|scale [OPTION VALUE]..|sends
+//! [DEVICES,..]|sms [MESSAGES,..]|soak [OPTION VALUE]..|updates [DEVICES,..]]` prints tables and
+//! ratios; the default is `creates` and `updates`. Everything runs in this process, except the
+//! service of `bootstraps`, `campaign`, `deliveries`, `flood`, `mqtt`, `outage`, `peers`, `scale`,
+//! `sms` and `soak`; each figure except those of `scale` and `soak` stands beside its yardstick,
+//! measured in the same run in turns.
 
 #[path = "../fleet.rs"]
 mod fleet;
@@ -29,6 +30,7 @@ mod program;
 mod talk;
 
 mod bare;
+mod bootstraps;
 mod broker;
 mod callers;
 mod campaign;
@@ -110,6 +112,7 @@ fn main() -> ExitCode {
             creates::run().await;
             drop(updates::run(&updates::FLEETS).await);
         }),
+        Some("bootstraps") => bootstraps::run(&or(&bootstraps::FLEETS)),
         Some("creates") if numbers.is_none() => system.block_on(creates::run()),
         Some("deliveries") => system.block_on(deliveries::run(&or(&deliveries::FLEETS))),
         Some("log") => system.block_on(log::run(&or(&log::ENTRIES))),
@@ -133,7 +136,7 @@ fn numbers(text: &str) -> Option<Vec<u32>> {
 fn wrong_usage() -> ExitCode {
     eprintln!(
         "usage: cargo bench --bench spine -- \
-         [campaign [OPTION VALUE]..|creates|deliveries [DEVICES,..]|\
+         [bootstraps [DEVICES,..]|campaign [OPTION VALUE]..|creates|deliveries [DEVICES,..]|\
          flood [OPTION VALUE]..|log [ENTRIES,..]|mqtt [DEVICES,..]|outage [EVENTS,..]|\
          peers [OPTION VALUE]..|requests [EXISTING,..]|scale [OPTION VALUE]..|\
          sends [DEVICES,..]|sms [MESSAGES,..]|soak [OPTION VALUE]..|\

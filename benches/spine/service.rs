@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -42,6 +42,7 @@ pub(crate) struct Service {
     started_at: Instant,
     restored: u64,
     coap: Option<SocketAddr>,
+    coaps: SocketAddr,
     /// The address of its API.
     pub(crate) http: SocketAddr,
 }
@@ -73,7 +74,8 @@ impl Service {
         }
         command.arg("serve").arg("--data-dir").arg(data);
         command.args(["--http", &http.to_string()]);
-        command.args(["--coap", &coap.to_string(), "--coaps", "127.0.0.1:0"]);
+        let coaps = free_udp_port();
+        command.args(["--coap", &coap.to_string(), "--coaps", &coaps.to_string()]);
         command.args(["--udp", "127.0.0.1:0", "--log-format", "json"]);
         command.args(["--store-cache-mib", &cache_mib.to_string()]);
         command.env("SIGNALBOX_OPERATOR_TOKEN", OPERATOR);
@@ -87,6 +89,7 @@ impl Service {
             started_at,
             restored: 0,
             coap: None,
+            coaps,
             http,
         }
     }
@@ -135,6 +138,11 @@ impl Service {
         *self.coap.insert(coap)
     }
 
+    /// The address for CoAP devices over DTLS.
+    pub(crate) fn coaps(&self) -> SocketAddr {
+        self.coaps
+    }
+
     /// Waits until it has restored this many devices; returns the seconds since its start.
     pub(crate) fn restored(&mut self, devices: u32) -> f64 {
         let devices = u64::from(devices);
@@ -171,6 +179,12 @@ impl Service {
 pub(crate) fn free_port() -> SocketAddr {
     let http = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
     http.expect("a port is free")
+}
+
+/// An address for devices.
+pub(crate) fn free_udp_port() -> SocketAddr {
+    let free = UdpSocket::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+    free.expect("a port is free")
 }
 
 /// The bytes of the files of a directory and of those in it. A file that the service removes

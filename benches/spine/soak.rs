@@ -2,7 +2,7 @@
 //! that refuses requests half of the time, and `kill -9` at intervals; at the end the load compares
 //! its books with the history and the webhook.
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use clap::{Parser, value_parser};
 use tokio::runtime::Builder;
 use tokio::time::interval;
 
-use crate::service::{CACHE_MIB, PROGRAM, Service, bytes_of, free_port};
+use crate::service::{CACHE_MIB, PROGRAM, Service, bytes_of, free_port, free_udp_port};
 
 /// How often memory and disk are looked at.
 const LOOK: Duration = Duration::from_secs(5);
@@ -53,8 +53,7 @@ pub(crate) fn run(words: &[&str]) {
     let runtime = runtime.expect("a runtime can be had");
     let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"));
     let data = data.expect("the build's directory takes another");
-    let coap = UdpSocket::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-    let addresses = (free_port(), coap.expect("a port is free"));
+    let addresses = (free_port(), free_udp_port());
     let start = || {
         let settings = [
             ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true"),
