@@ -22,8 +22,13 @@ pub(crate) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + '
 
 /// Registers this many devices with a server, for a scenario of `signalbox load`.
 pub(crate) fn begin(server: SocketAddr, devices: u32, scenario: &str, words: &[&str]) -> Load {
-    let (target, count) = (format!("coap://{server}"), devices.to_string());
-    let fleet = ["load", "--target", &target, "--devices", &count];
+    begin_at(&format!("coap://{server}"), devices, scenario, words)
+}
+
+/// The same with a server that is named by its CoAP address.
+pub(crate) fn begin_at(target: &str, devices: u32, scenario: &str, words: &[&str]) -> Load {
+    let count = devices.to_string();
+    let fleet = ["load", "--target", target, "--devices", &count];
     let all = [&fleet[..], &["--scenario", scenario], words].concat();
     let options = LoadOptions::parse(all.iter().map(OsString::from));
     let options = options.expect("the command line makes sense");

@@ -3,11 +3,11 @@
 //! `cargo bench --bench spine -- [bootstraps [DEVICES,..]|campaign [OPTION VALUE]..|creates|
 //! deliveries [DEVICES,..]|flood [OPTION VALUE]..|log [ENTRIES,..]|mqtt [DEVICES,..]|outage
 //! [EVENTS,..]|peers [OPTION VALUE]..|requests [EXISTING,..]|scale [OPTION VALUE]..|sends
-//! [DEVICES,..]|sms [MESSAGES,..]|soak [OPTION VALUE]..|updates [DEVICES,..]]` prints tables and
-//! ratios; the default is `creates` and `updates`. Everything runs in this process, except the
-//! service of `bootstraps`, `campaign`, `deliveries`, `flood`, `mqtt`, `outage`, `peers`, `scale`,
-//! `sms` and `soak`; each figure except those of `scale` and `soak` stands beside its yardstick,
-//! measured in the same run in turns.
+//! [DEVICES,..]|sessions [DEVICES,..]|sms [MESSAGES,..]|soak [OPTION VALUE]..|updates
+//! [DEVICES,..]]` prints tables and ratios; the default is `creates` and `updates`. Everything runs
+//! in this process, except the service of `bootstraps`, `campaign`, `deliveries`, `flood`, `mqtt`,
+//! `outage`, `peers`, `scale`, `sessions`, `sms` and `soak`; each figure except those of `scale` and
+//! `soak` stands beside its yardstick, measured in the same run in turns.
 
 #[path = "../fleet.rs"]
 mod fleet;
@@ -53,6 +53,7 @@ mod requests;
 mod scale;
 mod sends;
 mod service;
+mod sessions;
 mod shelf;
 mod sms;
 mod soak;
@@ -120,6 +121,7 @@ fn main() -> ExitCode {
         Some("outage") => system.block_on(outage::run(&or(&outage::EVENTS))),
         Some("requests") => system.block_on(requests::run(&or(&requests::EXISTING))),
         Some("sends") => system.block_on(sends::run(&or(&sends::FLEETS))),
+        Some("sessions") => sessions::run(&or(&sessions::FLEETS)),
         Some("sms") => system.block_on(sms::run(&or(&sms::MESSAGES))),
         Some("updates") => drop(system.block_on(updates::run(&or(&updates::FLEETS)))),
         Some(_) => return wrong_usage(),
@@ -139,7 +141,7 @@ fn wrong_usage() -> ExitCode {
          [bootstraps [DEVICES,..]|campaign [OPTION VALUE]..|creates|deliveries [DEVICES,..]|\
          flood [OPTION VALUE]..|log [ENTRIES,..]|mqtt [DEVICES,..]|outage [EVENTS,..]|\
          peers [OPTION VALUE]..|requests [EXISTING,..]|scale [OPTION VALUE]..|\
-         sends [DEVICES,..]|sms [MESSAGES,..]|soak [OPTION VALUE]..|\
+         sends [DEVICES,..]|sessions [DEVICES,..]|sms [MESSAGES,..]|soak [OPTION VALUE]..|\
          updates [DEVICES,..]]"
     );
     ExitCode::from(2)
