@@ -1,5 +1,5 @@
-//! How many devices does the service bootstrap per second, and what does each cost? Over plain CoAP,
-//! and over DTLS with a handshake for each.
+//! How many devices does the service bootstrap per second, and what does each cost? Over plain
+//! CoAP, and over DTLS with a handshake for each.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

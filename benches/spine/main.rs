@@ -6,8 +6,8 @@
 //! [DEVICES,..]|sessions [DEVICES,..]|sms [MESSAGES,..]|soak [OPTION VALUE]..|updates
 //! [DEVICES,..]]` prints tables and ratios; the default is `creates` and `updates`. Everything runs
 //! in this process, except the service of `bootstraps`, `campaign`, `deliveries`, `flood`, `mqtt`,
-//! `outage`, `peers`, `scale`, `sessions`, `sms` and `soak`; each figure except those of `scale` and
-//! `soak` stands beside its yardstick, measured in the same run in turns.
+//! `outage`, `peers`, `scale`, `sessions`, `sms` and `soak`; each figure except those of `scale`
+//! and `soak` stands beside its yardstick, measured in the same run in turns.
 
 #[path = "../fleet.rs"]
 mod fleet;

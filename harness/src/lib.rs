@@ -2,8 +2,8 @@
 //!
 //! A [`device::SimulatedDevice`] is a pure machine that a deterministic simulation can hold by the
 //! thousand; [`socket`] gives one a real UDP socket. [`load`] has devices by the million, each of
-//! them simpler. Imports `dtls` and `protocol` alone: a device knows of the service only what travels
-//! on the wire.
+//! them simpler. Imports `dtls` and `protocol` alone: a device knows of the service only what
+//! travels on the wire.
 
 pub mod clock;
 pub mod device;
