@@ -110,13 +110,13 @@ pub(crate) fn run(words: &[&str]) {
             alone.rest_mib,
             alone.most_mib,
         );
-        noticed.push((*method, measured.beside(*method)));
+        noticed.push((*method, measured.beside(*method, &alone)));
         measured.stop();
     }
     let (others, rate) = (options.others, options.rate);
     println!("\n## Updates of {others} other devices, {rate} a second\n");
-    println!("| campaign | | answered per second | p50, ms | p99, ms |");
-    println!("|---|---|---|---|---|");
+    println!("| campaign | | answered per second | p50, ms | p99, ms | processor time each, µs |");
+    println!("|---|---|---|---|---|---|");
     for (method, [alone, beside]) in &noticed {
         alone.show(method.word(), "before it");
         beside.show(method.word(), "beside it");
@@ -126,11 +126,12 @@ pub(crate) fn run(words: &[&str]) {
             ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}"))
         };
         println!(
-            "| {} | ratio | {} | {} | {} |",
+            "| {} | ratio | {} | {} | {} | {} |",
             method.word(),
             slower(|it| &it.rate),
             slower(|it| &it.p50_ms),
             slower(|it| &it.p99_ms),
+            slower(|it| &it.processor_us),
         );
     }
     println!();
@@ -150,6 +151,8 @@ struct CampaignFigures {
     mib_per_s: f64,
     rest_mib: f64,
     most_mib: f64,
+    /// The processor time of the service.
+    processor_s: f64,
 }
 
 /// The updates of the other devices.
@@ -158,6 +161,10 @@ struct Updates {
     rate: Figures,
     p50_ms: Figures,
     p99_ms: Figures,
+    answered: u64,
+    /// The processor time of an update; beside a campaign, of all of them together, without what
+    /// the campaign took.
+    processor_us: Figures,
 }
 
 impl Updates {
@@ -168,14 +175,22 @@ impl Updates {
         self.rate.push(report.measurement.rate());
         self.p50_ms.push(latency_ms(50.0));
         self.p99_ms.push(latency_ms(99.0));
+        self.answered += tally.answered;
+    }
+
+    /// Divides the processor time of the service among all updates.
+    fn charge(&mut self, processor_s: f64) {
+        self.processor_us
+            .push(processor_s * 1e6 / self.answered as f64);
     }
 
     fn show(&self, method: &str, when: &str) {
         println!(
-            "| {method} | {when} | {} | {} | {} |",
+            "| {method} | {when} | {} | {} | {} | {} |",
             self.rate.shown(0),
             self.p50_ms.shown(2),
             self.p99_ms.shown(2),
+            self.processor_us.shown(1),
         );
     }
 }
@@ -238,6 +253,7 @@ impl<'o> MeasuredService<'o> {
         let rest_mib = self.service.resident_mib();
         let mut most_mib = rest_mib;
         let complete = self.devices.complete();
+        let before_s = self.service.processor_s();
         let begun_at = Instant::now();
         let body = json!({
             "imageId": self.image_id,
@@ -274,19 +290,23 @@ impl<'o> MeasuredService<'o> {
             mib_per_s: f64::from(received) * self.image_bytes / MIB / took_s,
             rest_mib,
             most_mib,
+            processor_s: self.service.processor_s() - before_s,
         }
     }
 
-    /// The updates of the other devices before a campaign, and beside it.
-    fn beside(&mut self, method: Method) -> [Updates; 2] {
+    /// The updates of the other devices before a campaign and beside one; another ran without them.
+    fn beside(&mut self, method: Method, without: &CampaignFigures) -> [Updates; 2] {
         let rate = self.options.rate.to_string();
         let words = [&["--duration", "1s", "--rate", &rate][..], &OTHERS].concat();
         let mut load = load::begin(self.service.coap(), self.options.others, "update", &words);
         let [mut alone, mut beside] = [Updates::default(), Updates::default()];
+        let before_s = self.service.processor_s();
         for _ in 0..ROUNDS {
             alone.measure(&mut load);
         }
-        self.campaign(method, |_| beside.measure(&mut load));
+        alone.charge(self.service.processor_s() - before_s);
+        let with = self.campaign(method, |_| beside.measure(&mut load));
+        beside.charge(with.processor_s - without.processor_s);
         [alone, beside]
     }
 
