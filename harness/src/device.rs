@@ -7,7 +7,7 @@
 //! `reboot`, ...), `next_timeout`, and getters. After each input or order, `next_timeout` returns
 //! when to call `handle_timeout`.
 //!
-//! The device has one server. It registers, keeps its registration alive, obeys read, write,
+//! The device has one server, whose account it may have to get from a bootstrap. It registers, keeps its registration alive, obeys read, write,
 //! execute and observe, notifies changes of observed values, and in queue mode sleeps between its
 //! updates. It encodes values in the configured formats. It sends measured values on order. Without
 //! LwM2M it serves a few CoAP paths, posts data and sends bare datagrams. Long bodies are
@@ -15,11 +15,13 @@
 
 mod answers;
 mod blocks;
+mod bootstrap;
 mod composing;
 pub mod configuration;
 mod dedup;
 mod downlink;
 pub mod event;
+mod firmware;
 mod observations;
 pub mod operation_log;
 mod outcome;
@@ -42,11 +44,8 @@ use self::event::{DeviceEvent, DeviceOutput, RegistrationLocation};
 use self::operation_log::{PerformedLog, PerformedOperation, PerformedRequest};
 use self::payload_formats::PayloadFormats;
 use self::plain::PlainPaths;
-use self::resource::{
-    AnswerMode, Consequence, FIRMWARE_PACKAGE, FIRMWARE_RESULT, FIRMWARE_STATE, FIRMWARE_URI,
-    LIFETIME,
-};
-use self::resources::Resources;
+use self::resource::{AnswerMode, Consequence, LIFETIME};
+use self::resources::{Resources, accounts};
 use self::session::{Radio, RegistrationPhase, RequestPurpose, Session};
 use crate::rng::Rng;
 
@@ -63,6 +62,8 @@ pub struct SimulatedDevice {
     configuration: Configuration,
     resources: Resources,
     paths: PlainPaths,
+    /// Whether a bootstrap gave it an account.
+    has_account: bool,
     performed: PerformedLog<PerformedOperation>,
     plain_performed: PerformedLog<PerformedRequest>,
     rng: Rng,
@@ -72,6 +73,10 @@ pub struct SimulatedDevice {
 impl SimulatedDevice {
     /// A device that is switched off.
     pub fn new(mut configuration: Configuration, seed: u64) -> Self {
+        if configuration.bootstrap.is_some() {
+            let own = accounts::bootstrap_account("coap://bootstrap.example");
+            configuration.resources.extend(own);
+        }
         let speech = PayloadFormats::new(&configuration.formats);
         let mut resources = Resources::new(
             std::mem::take(&mut configuration.resources),
@@ -86,6 +91,7 @@ impl SimulatedDevice {
             configuration,
             resources,
             paths,
+            has_account: false,
             performed: PerformedLog::default(),
             plain_performed: PerformedLog::default(),
             rng,
@@ -98,7 +104,12 @@ impl SimulatedDevice {
         match (self.session.radio, &self.session.registration) {
             (Radio::Off, _) | (Radio::Awake, RegistrationPhase::Resting { .. }) => {
                 self.session.radio = Radio::Awake;
-                self.begin_register(now_ms, out);
+                match self.needed_bootstrap() {
+                    Some(needed) if needed.hold_off_ms > 0 => {
+                        self.rest_until(Some(now_ms.saturating_add(needed.hold_off_ms.into())));
+                    }
+                    Some(_) | None => self.begin_register(now_ms, out),
+                }
             }
             (Radio::Asleep, RegistrationPhase::Resting { .. }) => self.wake(now_ms, out),
             (Radio::Asleep | Radio::Awake, _) => {}
@@ -139,6 +150,7 @@ impl SimulatedDevice {
             .handle_timeout(now_ms, transmission, &mut self.rng, out);
         self.session.observations.handle_timeout(now_ms, out);
         self.take_consequence(now_ms, out);
+        self.proceed_with_update(now_ms, out);
         self.keep_contact(now_ms, out);
         self.notify(now_ms, out);
         if out
@@ -182,7 +194,9 @@ impl SimulatedDevice {
         if let Some(request) = self.session.request.take() {
             match request.purpose {
                 RequestPurpose::Deregister { again_at_ms } => self.rest_until(again_at_ms),
-                RequestPurpose::Register { .. } => self.rest_after_failure(now_ms),
+                RequestPurpose::Bootstrap | RequestPurpose::Register { .. } => {
+                    self.rest_after_failure(now_ms);
+                }
                 RequestPurpose::Data | RequestPurpose::Send | RequestPurpose::Update { .. } => {}
             }
         }
@@ -193,10 +207,7 @@ impl SimulatedDevice {
 
     /// Cuts the power without sending anything: the device forgets everything but its resources.
     pub fn power_off(&mut self) {
-        // A download does not survive it: the connection was lost.
-        if self.resources.value(FIRMWARE_STATE) == Some(&Value::Integer(1)) {
-            self.firmware_is(0, 4);
-        }
+        self.interrupt_update();
         self.session = Session::new(self.rng.number_u16());
     }
 
@@ -271,6 +282,7 @@ impl SimulatedDevice {
                 let consequence = session.consequence.map(|(due_at_ms, _)| due_at_ms);
                 let times = [
                     says,
+                    session.update.map(|(due_at_ms, _)| due_at_ms),
                     session.answers.next_timeout(),
                     session.observations.next_timeout(),
                     consequence,
@@ -291,7 +303,9 @@ impl SimulatedDevice {
     pub fn location(&self) -> Option<&RegistrationLocation> {
         match &self.session.registration {
             RegistrationPhase::Registered { location, .. } => Some(location),
-            RegistrationPhase::Resting { .. } | RegistrationPhase::Registering => None,
+            RegistrationPhase::Resting { .. }
+            | RegistrationPhase::Registering
+            | RegistrationPhase::Bootstrapping { .. } => None,
         }
     }
 
@@ -375,36 +389,21 @@ impl SimulatedDevice {
     fn take_consequence(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         let is_due = |&mut (due_at_ms, _): &mut (i64, Consequence)| due_at_ms <= now_ms;
         match self.session.consequence.take_if(is_due) {
-            None | Some((_, Consequence::Nothing)) => {}
+            None
+            | Some((
+                _,
+                Consequence::Nothing
+                | Consequence::Download { .. }
+                | Consequence::Receive { .. }
+                | Consequence::Install { .. },
+            )) => {}
             Some((_, Consequence::Update)) => self.hasten_update(now_ms),
             Some((_, Consequence::Reboot)) => self.reboot(now_ms, out),
-            Some((_, Consequence::Download { result })) => {
-                let uri = self.resources.value(FIRMWARE_URI);
-                let is_given = uri != Some(&Value::String(String::new()));
-                self.firmware_is(i64::from(is_given && result == 0) * 2, result.into());
-            }
-            Some((_, Consequence::Receive { result })) => {
-                let package = self.resources.value(FIRMWARE_PACKAGE);
-                let is_given = package != Some(&Value::Opaque(vec![0]));
-                self.firmware_is(i64::from(is_given && result == 0) * 2, result.into());
-            }
-            Some((_, Consequence::Install { result })) => {
-                self.firmware_is(0, result.into());
-                self.reboot(now_ms, out);
-            }
             Some((_, Consequence::Disable)) => {
                 let again_at_ms = now_ms.saturating_add(DISABLED_FOR_MS);
                 self.begin_deregister(now_ms, Some(again_at_ms), out);
             }
         }
-    }
-
-    /// Sets the state and the result of the firmware object.
-    fn firmware_is(&mut self, state: i64, result: i64) {
-        self.resources
-            .replace(FIRMWARE_STATE, Value::Integer(state));
-        self.resources
-            .replace(FIRMWARE_RESULT, Value::Integer(result));
     }
 
     fn awaken(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
@@ -434,6 +433,7 @@ impl SimulatedDevice {
         let session = &self.session;
         let is_busy = session.request.is_some()
             || session.consequence.is_some()
+            || session.update.is_some()
             || session.observations.is_waiting()
             || !session.answers.is_empty();
         match (self.configuration.reachability, self.location()) {

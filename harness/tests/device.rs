@@ -6,6 +6,10 @@
 mod answers;
 #[path = "device/blocks.rs"]
 mod blocks;
+#[path = "device/bootstrap.rs"]
+mod bootstrap;
+#[path = "device/firmware.rs"]
+mod firmware;
 #[path = "device/noise.rs"]
 mod noise;
 #[path = "device/observing.rs"]

@@ -235,6 +235,7 @@ impl Census {
             News::Answered { .. }
             | News::AnsweredPlain { .. }
             | News::Awake
+            | News::Bootstrapped
             | News::Deregistered
             | News::GaveUp(_)
             | News::LeftUnanswered { .. }

@@ -23,6 +23,8 @@ pub struct Configuration {
     pub lwm2m: Lwm2m,
     /// The endpoint name in the registration.
     pub endpoint: String,
+    /// How it asks for its account; none if it has one from its factory.
+    pub bootstrap: Option<Bootstrapping>,
     /// The lifetime in the registration, until the server writes another one to `/1/0/1`.
     pub lifetime_s: u32,
     /// The LwM2M version it speaks.
@@ -58,6 +60,17 @@ pub enum Lwm2m {
     Spoken,
     /// It is identified only by its address.
     Unspoken,
+}
+
+/// How a device asks for its bootstrap (LwM2M Core 1.2 section 6.1.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bootstrapping {
+    /// How long it waits after it was switched on.
+    pub hold_off_ms: u32,
+    /// The format in which it prefers to be written.
+    pub preferred: Option<ContentFormat>,
+    /// The percentage of Writes and Finishes that it refuses.
+    pub refused_percent: u8,
 }
 
 /// How a device answers a request for several paths (LwM2M Core 1.1 section 6.3.8).
@@ -109,6 +122,7 @@ impl Configuration {
         Self {
             endpoint: endpoint.into(),
             lwm2m: Lwm2m::Spoken,
+            bootstrap: None,
             lifetime_s: 300,
             version: EnablerVersion::V1_1,
             reachability: Reachability::Always,

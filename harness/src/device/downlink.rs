@@ -101,6 +101,9 @@ impl SimulatedDevice {
         request: &Message,
         out: &mut Vec<DeviceOutput>,
     ) -> Option<Message> {
+        if let Some(reply) = self.obey_bootstrap(now_ms, request, out) {
+            return Some(reply);
+        }
         let text = path_of(request);
         let makes_plain = request.code == Code::PUT && self.paths.is_open();
         let object = Path::parse(&text).ok();
@@ -232,6 +235,9 @@ impl SimulatedDevice {
         path: Path,
         operation: Operation,
     ) -> ResponseContent {
+        if let Some(code) = self.refusal_by_update(path, operation) {
+            return ResponseContent::of(code);
+        }
         let mut outcome = self.resources.perform(path, operation, request);
         if !outcome.code.is_success() || blocks::continues(request) {
             return outcome;
@@ -327,13 +333,10 @@ impl SimulatedDevice {
         let due_at_ms = match consequence {
             Consequence::Nothing => return,
             Consequence::Update => answered_at_ms,
-            Consequence::Download { .. } | Consequence::Receive { .. } => {
-                self.firmware_is(1, 0);
-                answered_at_ms.saturating_add(CONSEQUENCE_AFTER_MS)
-            }
-            Consequence::Install { .. } => {
-                self.firmware_is(3, 0);
-                answered_at_ms.saturating_add(CONSEQUENCE_AFTER_MS)
+            Consequence::Download { .. }
+            | Consequence::Receive { .. }
+            | Consequence::Install { .. } => {
+                return self.begin_update_step(answered_at_ms, consequence);
             }
             Consequence::Reboot | Consequence::Disable => {
                 answered_at_ms.saturating_add(CONSEQUENCE_AFTER_MS)
@@ -402,7 +405,7 @@ fn is_discover(request: &Message) -> bool {
     request.accept() == Some(ContentFormat::LINK_FORMAT)
 }
 
-fn path_of(request: &Message) -> String {
+pub(super) fn path_of(request: &Message) -> String {
     let mut text = String::with_capacity(16);
     for segment in request.uri_path() {
         text.push('/');

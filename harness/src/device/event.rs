@@ -47,6 +47,8 @@ pub enum DeviceEvent {
     },
     /// It is reachable again.
     Awake,
+    /// It has an account.
+    Bootstrapped,
     /// The server confirmed its deregistration.
     Deregistered,
     /// A message was never acknowledged, in spite of all retransmissions.
@@ -124,6 +126,8 @@ pub enum Operation {
 pub enum Uplink {
     /// A separate response.
     Answer,
+    /// A request for its bootstrap.
+    Bootstrap,
     /// Data over plain CoAP.
     Data,
     /// A deregistration.
@@ -184,6 +188,7 @@ impl fmt::Display for Uplink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Answer => "answer",
+            Self::Bootstrap => "bootstrap request",
             Self::Data => "plain data",
             Self::Deregister => "deregistration",
             Self::Notification => "notification",
@@ -214,6 +219,7 @@ impl fmt::Display for DeviceEvent {
             }
             Self::Asleep { wakes_in_ms: None } => f.write_str("fell asleep"),
             Self::Awake => f.write_str("woke up"),
+            Self::Bootstrapped => f.write_str("was bootstrapped"),
             Self::Deregistered => f.write_str("deregistered"),
             Self::GaveUp(uplink) => write!(f, "got no response to its {uplink}"),
             Self::HeardBare { bytes } => write!(f, "received {} bytes over UDP", bytes.len()),

@@ -15,6 +15,9 @@ pub const FIRMWARE_PACKAGE: Path = Path::resource(5, 0, 0);
 /// The URI of the image.
 pub const FIRMWARE_URI: Path = Path::resource(5, 0, 1);
 
+/// The resource that installs the image.
+pub const FIRMWARE_UPDATE: Path = Path::resource(5, 0, 2);
+
 /// The state of the firmware object.
 pub(super) const FIRMWARE_STATE: Path = Path::resource(5, 0, 3);
 
@@ -22,7 +25,7 @@ pub(super) const FIRMWARE_STATE: Path = Path::resource(5, 0, 3);
 const FIRMWARE_METHODS: Path = Path::resource(5, 0, 9);
 
 /// The result of the last update.
-pub(super) const FIRMWARE_RESULT: Path = Path::resource(5, 0, 5);
+pub const FIRMWARE_RESULT: Path = Path::resource(5, 0, 5);
 
 /// A resource, with its allowed operations and their effect.
 #[derive(Clone, Debug, PartialEq)]
@@ -167,8 +170,7 @@ pub fn firmware(download: u8, install: u8) -> Vec<Resource> {
     vec![
         Resource::holding(FIRMWARE_URI, Value::String(String::new()))
             .causing(Consequence::Download { result: download }),
-        Resource::executable(Path::resource(5, 0, 2))
-            .causing(Consequence::Install { result: install }),
+        Resource::executable(FIRMWARE_UPDATE).causing(Consequence::Install { result: install }),
         number(FIRMWARE_STATE, 0),
         number(FIRMWARE_RESULT, 0),
         number(FIRMWARE_METHODS, 0),

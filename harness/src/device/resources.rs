@@ -1,5 +1,6 @@
 //! What does a request do to the resources of the device? (LwM2M Core 1.1 section 6.3)
 
+pub(super) mod accounts;
 mod managing;
 
 use std::fmt::Write as _;
@@ -7,6 +8,7 @@ use std::fmt::Write as _;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
+use protocol::lwm2m::bootstrap::SECURITY_OBJECT;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::Reading;
 use protocol::lwm2m::value::Value;
@@ -138,7 +140,9 @@ impl Resources {
     /// Appends the links of all object instances to a registration.
     pub(super) fn write_links(&self, links: &mut String) {
         let mut listed = None;
-        for entry in &self.entries {
+        // The object of the accounts is never listed (LwM2M Core 1.1 section 6.2.1).
+        let is_listed = |entry: &&Entry| entry.resource.path.object_id() != SECURITY_OBJECT;
+        for entry in self.entries.iter().filter(is_listed) {
             let path = entry.resource.path;
             let instance = path
                 .instance_id()

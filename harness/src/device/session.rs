@@ -32,6 +32,8 @@ pub(super) struct Session {
     pub(super) observations: Observations,
     /// A consequence of a request, and when it happens.
     pub(super) consequence: Option<(i64, Consequence)>,
+    /// The download or the installation of a firmware image, and when it ends.
+    pub(super) update: Option<(i64, Consequence)>,
     pub(super) message_ids: MessageIds,
     /// Failed registrations in a row.
     pub(super) failures: u32,
@@ -54,6 +56,10 @@ pub(super) enum RegistrationPhase {
         until_ms: Option<i64>,
     },
     Registering,
+    /// It asked for its bootstrap, and waits for the next request until this time.
+    Bootstrapping {
+        until_ms: i64,
+    },
     Registered {
         location: RegistrationLocation,
         next_update_at_ms: i64,
@@ -69,6 +75,7 @@ pub(super) struct OpenRequest {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestPurpose {
+    Bootstrap,
     Data,
     Deregister { again_at_ms: Option<i64> },
     Register { lifetime_s: u32 },
@@ -92,6 +99,7 @@ impl Session {
             incoming: Assembly::default(),
             observations: Observations::default(),
             consequence: None,
+            update: None,
             message_ids: MessageIds(first_message_id),
             failures: 0,
             quiet_since_ms: 0,
@@ -114,6 +122,7 @@ impl RegistrationPhase {
         match self {
             Self::Resting { until_ms } => *until_ms,
             Self::Registering => None,
+            Self::Bootstrapping { until_ms } => Some(*until_ms),
             Self::Registered {
                 next_update_at_ms, ..
             } => Some(*next_update_at_ms),

@@ -28,6 +28,9 @@ impl SimulatedDevice {
             Lwm2m::Spoken => {}
             Lwm2m::Unspoken => return,
         }
+        if let Some(needed) = self.needed_bootstrap() {
+            return self.begin_bootstrap(now_ms, needed, out);
+        }
         let (message_id, token) = next_ids(&mut self.session.message_ids, &mut self.rng);
         let mut links = registration::first_link(&self.configuration);
         self.resources.write_links(&mut links);
@@ -94,7 +97,9 @@ impl SimulatedDevice {
                     out,
                 );
             }
-            RegistrationPhase::Resting { .. } | RegistrationPhase::Registering => {
+            RegistrationPhase::Resting { .. }
+            | RegistrationPhase::Registering
+            | RegistrationPhase::Bootstrapping { .. } => {
                 self.rest_until(again_at_ms);
             }
         }
@@ -224,6 +229,11 @@ impl SimulatedDevice {
     ) {
         self.session.request = None;
         match purpose {
+            RequestPurpose::Bootstrap => {
+                if let Err(code) = self.conclude_bootstrap_request(now_ms, response) {
+                    out.push(refused(Uplink::Bootstrap, code));
+                }
+            }
             RequestPurpose::Deregister { again_at_ms } => {
                 self.rest_until(again_at_ms);
                 out.push(DeviceOutput::Report(DeviceEvent::Deregistered));
@@ -299,6 +309,10 @@ impl SimulatedDevice {
                 self.rest_until(again_at_ms);
                 Uplink::Deregister
             }
+            RequestPurpose::Bootstrap => {
+                self.rest_after_failure(now_ms);
+                Uplink::Bootstrap
+            }
             RequestPurpose::Register { .. } => {
                 self.rest_after_failure(now_ms);
                 Uplink::Register
@@ -354,7 +368,7 @@ impl SimulatedDevice {
     }
 
     // Max-Age says how long a busy server stays busy; in other responses it is about caches.
-    fn wait_after_refusal_ms(&mut self, response: &Message) -> i64 {
+    pub(super) fn wait_after_refusal_ms(&mut self, response: &Message) -> i64 {
         let back_off_ms = self.wait_after_failure_ms();
         match (response.code, response.max_age()) {
             (Code::SERVICE_UNAVAILABLE | Code::TOO_MANY_REQUESTS, Some(max_age_s)) => {

@@ -121,6 +121,12 @@ impl Fixture {
         self.take().into_iter().filter_map(event).collect()
     }
 
+    /// A message id that the server has not used before.
+    pub(crate) fn fresh_id(&mut self) -> u16 {
+        self.next_message_id += 1;
+        self.next_message_id
+    }
+
     /// Makes a request that the server has not sent before.
     pub(crate) fn request(
         &mut self,

@@ -75,6 +75,7 @@ fn is_noteworthy(event: &DeviceEvent) -> bool {
         | DeviceEvent::AnsweredSeveral { .. }
         | DeviceEvent::Asleep { .. }
         | DeviceEvent::Awake
+        | DeviceEvent::Bootstrapped
         | DeviceEvent::Deregistered
         | DeviceEvent::GaveUp(_)
         | DeviceEvent::HeardBare { .. }

@@ -26,7 +26,7 @@ const LASTING: [u16; 2] = [0, 3];
 
 impl Resources {
     /// Lists what is at and below a path.
-    pub(super) fn discover(&self, path: Path) -> Result<ResponseContent, Code> {
+    pub(in crate::device) fn discover(&self, path: Path) -> Result<ResponseContent, Code> {
         self.within(path).next().ok_or(Code::NOT_FOUND)?;
         let mut paths = vec![path];
         for entry in self.within(path) {
