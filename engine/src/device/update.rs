@@ -67,6 +67,8 @@ pub(super) struct OngoingUpdate {
     is_continued: bool,
     /// How often the device lost what it had acknowledged.
     pushes_lost: u8,
+    /// Whether the device registered since the last read: it may have restarted.
+    is_registered_anew: bool,
 }
 
 /// What a device is requested for its update.
@@ -125,6 +127,7 @@ impl OngoingUpdate {
             pushed: None,
             is_continued: false,
             pushes_lost: 0,
+            is_registered_anew: false,
         }
     }
 
@@ -173,6 +176,11 @@ impl OngoingUpdate {
         self.pushed = Some(position);
     }
 
+    /// The device registered.
+    pub(super) fn note_registered(&mut self) {
+        self.is_registered_anew = true;
+    }
+
     /// The device registered or updated its registration.
     pub(super) fn hasten(&mut self) {
         self.at = Some(Timestamp::default());
@@ -206,6 +214,7 @@ impl OngoingUpdate {
             self.read_later(now);
             return UpdateProgress::Failed("the device does not say its state (/5/0/3)".into());
         };
+        let may_have_restarted = std::mem::take(&mut self.is_registered_anew);
         match (self.update.step, state, report.result) {
             (Offers, 3, _) => self.wait(now),
             (Offers, ..) => match report.support.delivery_of(&self.update, uris) {
@@ -239,6 +248,8 @@ impl OngoingUpdate {
             (Applies, 0 | 1, 0) => {
                 UpdateProgress::Failed("the device does not have the image any more".into())
             }
+            // A restart ended the download, and the device does not remember it.
+            (Downloads, 0, 0) if may_have_restarted => self.request_now(UpdateRequest::Offer),
             (Pushes | Downloads | Applies | Installs, ..) => self.wait(now),
         }
     }

@@ -272,6 +272,13 @@ impl Step<'_> {
         }
     }
 
+    /// The device registered, perhaps because it restarted.
+    pub(super) fn note_registered_for_update(&mut self) {
+        if let Some(ongoing) = self.cx.update.as_deref_mut() {
+            ongoing.note_registered();
+        }
+    }
+
     /// The device registered or updated its registration.
     pub(super) fn hasten_update(&mut self) {
         let in_flight = matches!(self.exchange.target(), Some(ExchangeTarget::Update));

@@ -85,6 +85,7 @@ impl Step<'_> {
             self.cx.log(Entry::first_registered);
         }
         self.passive.renew(&mut self.cx);
+        self.note_registered_for_update();
         self.hasten_update();
         self.rebind(from);
         self.answer(datagram, Code::CREATED);

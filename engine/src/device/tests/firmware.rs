@@ -147,6 +147,22 @@ fn an_order_to_install_that_was_lost_is_repeated() {
 }
 
 #[test]
+fn a_device_that_restarted_and_forgot_its_download_is_given_the_uri_again() {
+    let mut fixture = updatable();
+    fixture.begin_update(0);
+    reported(&mut fixture, 0, 0);
+    answered(&mut fixture, Code::CHANGED);
+    assert_eq!(later(&mut fixture, 2 * S), read("m3"));
+    let slow = reported(&mut fixture, 0, 0);
+    assert_eq!(slow, Lines::new(), "its download has not begun");
+    fixture.at(MINUTE).register_with(&["lwm2m=1.1"], UPDATABLE);
+    let offered = sent(&format!("CON PUT /5/0/1 format 0 {URI} m5"));
+    assert_eq!(reported(&mut fixture, 0, 0), offered);
+    let accepted = vec!["save place 3 Transferring 0 bytes"];
+    assert_eq!(answered(&mut fixture, Code::CHANGED), accepted);
+}
+
+#[test]
 fn a_sleeping_device_is_asked_at_its_next_uplink() {
     let mut fixture = DeviceFixture::new();
     fixture.register_with(&["lwm2m=1.1", "lt=86400", "b=U", "Q"], UPDATABLE);
