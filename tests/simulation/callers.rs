@@ -107,6 +107,11 @@ impl Callers {
         self.calls
     }
 
+    /// The number of the next call.
+    pub(crate) fn next_call(&self) -> u64 {
+        self.calls + 1
+    }
+
     /// Records a reply, and returns the call it belongs to.
     pub(crate) fn receive(&mut self, call: u64, reply: &Reply) -> Option<(usize, DeviceCommand)> {
         let open_call = self.open_calls.remove(&call)?;

@@ -2,16 +2,19 @@
 
 use engine::action::{Action, Operation, Protocol, RequestKind, Status};
 use engine::arbiter::input::DeviceReply;
+use engine::bootstrap::BootstrapState;
 use engine::change::{Batch, Change};
 use engine::device::queue::CancelRefusal;
 use engine::device::record::{Observation, ObservationState};
 use engine::device::refusal::SubmitRefusal;
 use engine::dispatch::DropReason;
 use engine::event::{Cause, EventContent};
+use engine::firmware::campaign::CampaignState;
+use engine::firmware::update::UpdateState;
 use engine::supervision::Unserved;
 use harness::device::event::{DeviceEvent as News, Uplink};
 
-use crate::disk::ActionMove;
+use crate::disk::{ActionMove, RowMove};
 use crate::endpoints::DeliveryReception;
 use crate::service::{DatagramEnd, LossReason, Reply};
 
@@ -130,6 +133,19 @@ pub(crate) struct Census {
     pub(crate) departures_refused: u64,
     /// Requests that were given up after a part of their blocks was transferred.
     pub(crate) transfers_given_up: u64,
+    pub(crate) campaigns: u64,
+    pub(crate) campaigns_commanded: u64,
+    pub(crate) campaigns_refused: u64,
+    pub(crate) updates_stopped: u64,
+    updates_begun: u64,
+    updates_succeeded: u64,
+    updates_failed: u64,
+    updates_skipped: u64,
+    campaigns_halted: u64,
+    pub(crate) bootstraps_asked: u64,
+    pub(crate) bootstraps_prepared_again: u64,
+    bootstrapped: u64,
+    bootstraps_failed: u64,
 }
 
 impl Census {
@@ -216,6 +232,7 @@ impl Census {
 
     pub(crate) fn count_news(&mut self, event: &News) {
         *match event {
+            News::Bootstrapped => &mut self.bootstrapped,
             News::Registered { .. } => &mut self.registered,
             News::Updated => &mut self.updated,
             News::RegistrationLost => &mut self.registrations_lost,
@@ -235,7 +252,6 @@ impl Census {
             News::Answered { .. }
             | News::AnsweredPlain { .. }
             | News::Awake
-            | News::Bootstrapped
             | News::Deregistered
             | News::GaveUp(_)
             | News::LeftUnanswered { .. }
@@ -259,13 +275,29 @@ impl Census {
         }
     }
 
+    /// Counts what became of a device of a campaign.
+    pub(crate) fn count_row(&mut self, moved: &RowMove) {
+        *match (moved.from, moved.to) {
+            (Some(UpdateState::Pending), UpdateState::Transferring) => &mut self.updates_begun,
+            (_, UpdateState::Succeeded) => &mut self.updates_succeeded,
+            (_, UpdateState::Failed) => &mut self.updates_failed,
+            (_, UpdateState::Skipped) => &mut self.updates_skipped,
+            (_, _) => return,
+        } += 1;
+    }
+
     /// Counts what a batch publishes and logs.
     pub(crate) fn count_batch(&mut self, batch: &Batch) {
         for change in &batch.changes {
-            if let Change::AppendEvent(event) = change {
+            if let Change::PutBootstrap { bootstrap, .. } = change {
+                let has_failed = bootstrap.state == BootstrapState::Failed;
+                self.bootstraps_failed += u64::from(has_failed);
+            } else if let Change::AppendEvent(event) = change {
                 self.count_event(&event.content);
             } else if let Change::AppendEntry(entry) = change {
                 self.count_entry(&entry.message);
+            } else if let Change::PutCampaign(campaign) = change {
+                self.campaigns_halted += u64::from(campaign.state == CampaignState::Halted);
             } else if let Change::PutProgress(progress) = change {
                 self.held += progress.retrying.len() as u64;
                 self.dead_lettered += progress.dead_lettered.len() as u64;
@@ -365,5 +397,8 @@ rows! {
     bytes_unread, destinations_failed, destinations_restarted, set_aside, held, dead_lettered,
     requeued, no_address, strangers, thrown, answered_plain, received_bare, data_refused,
     published_bare, published_plain, published_in_blocks, blocks_up, blocks_down, released_across,
-    silent_sleepers, ambiguous, departures_refused, transfers_given_up,
+    silent_sleepers, ambiguous, departures_refused, transfers_given_up, campaigns,
+    campaigns_commanded, campaigns_refused, campaigns_halted, updates_stopped, updates_begun,
+    updates_succeeded, updates_failed, updates_skipped, bootstraps_asked,
+    bootstraps_prepared_again, bootstrapped, bootstraps_failed,
 }

@@ -1,6 +1,7 @@
 //! What survives: a store that applies one batch after the other, completely or not at all, and
 //! that loses at a crash what was not durable.
 
+mod campaigns;
 mod history;
 mod outbox;
 mod reading;
@@ -11,18 +12,22 @@ use std::sync::Arc;
 
 use engine::action::{Action, ActionState, Lwm2mRequest, Protocol, Request, Status};
 use engine::admin_log::entry::Entry;
+use engine::bootstrap::{BootstrapPlan, BootstrapState};
 use engine::change::{Batch, Change, Counter, Expect, Owner, UniqueName};
 use engine::delivery::backlog;
 use engine::device::record::{DeviceRecord, Observation};
 use engine::dispatch::shard_map::ArbiterId;
 use engine::event::{EventContent, Lifecycle};
-use engine::ids::{ActionId, DestinationId, DeviceKey};
+use engine::firmware::campaign::Campaign;
+use engine::ids::{ActionId, CampaignId, DestinationId, DeviceKey};
 use engine::known_devices::{DeviceMark, KnownDevices};
 use engine::profile::Profile;
 use engine::setting::SettingState;
 use protocol::lwm2m::path::Path;
 
 use crate::endpoints::EndpointBehaviour;
+use campaigns::Campaigns;
+pub(crate) use campaigns::RowMove;
 use history::History;
 pub(crate) use history::{payload_of, plain};
 pub(crate) use outbox::DestinationRecord;
@@ -63,13 +68,29 @@ pub(crate) enum Author {
         generation: u64,
         step: u64,
     },
+    /// The key of a bootstrap, with what the device is then written.
+    Bootstrap(PreparedStep, Box<BootstrapPlan>),
+    /// A step of a campaign.
+    Campaign(CampaignId),
     /// A change by the customer.
     Customer(CustomerChange),
+}
+
+/// The step of a device that asks for its bootstrap.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PreparedStep {
+    pub(crate) at: ArbiterId,
+    pub(crate) who: usize,
+    pub(crate) step: u64,
+    /// How often the bootstrap may be prepared anew.
+    pub(crate) tries_left: u32,
 }
 
 /// A change by the customer.
 #[derive(Debug)]
 pub(crate) enum CustomerChange {
+    /// Puts the devices of a campaign, which then begins.
+    AddCampaign(Box<Campaign>),
     /// Creates a destination whose endpoint behaves like this.
     Create(DestinationId, EndpointBehaviour),
     /// Switches passive reporting on or off.
@@ -81,7 +102,7 @@ impl Author {
     pub(crate) fn step(&self) -> Option<u64> {
         match self {
             Self::Device { step, .. } | Self::Forwarder { step, .. } => Some(*step),
-            Self::Customer(_) => None,
+            Self::Bootstrap(..) | Self::Campaign(_) | Self::Customer(_) => None,
         }
     }
 }
@@ -102,6 +123,9 @@ pub(crate) struct Durable {
     failures_logged: Vec<u32>,
     histories: Vec<History>,
     outbox: Outbox,
+    campaigns: Campaigns,
+    /// The keys that bootstraps ever issued, by device.
+    issued: Vec<BTreeSet<Box<[u8]>>>,
     /// Whether passive reporting is on.
     reporting: SettingState,
     epoch: u64,
@@ -134,6 +158,12 @@ pub(crate) struct BatchSummary {
     pub(crate) data: Vec<(Protocol, Box<[u8]>)>,
     /// The events queued for delivery.
     pub(crate) numbered: Vec<backlog::QueuedEvent>,
+    /// The devices of campaigns whose rows changed.
+    pub(crate) rows: Vec<RowMove>,
+    /// The state of the bootstrap that the batch puts.
+    pub(crate) bootstrap: Option<BootstrapState>,
+    /// Whether the batch publishes that the device was bootstrapped.
+    pub(crate) is_bootstrapped: bool,
 }
 
 /// A condition of the batch did not hold, or its epoch was superseded.
@@ -193,6 +223,8 @@ impl Durable {
             failures_logged: vec![0; count],
             histories: (0..count).map(|_| History::default()).collect(),
             outbox: Outbox::default(),
+            campaigns: Campaigns::default(),
+            issued: vec![BTreeSet::new(); count],
             reporting: SettingState::default(),
             epoch: 0,
             known: Arc::new(known),
@@ -233,17 +265,22 @@ impl Durable {
                 found.is_some_and(|action| action.status == *is)
             }
             Expect::JobRunning(_) | Expect::Schedule(_) => panic!("no job runs here"),
-            Expect::CampaignDevice { .. } => panic!("no campaign runs here"),
+            Expect::CampaignDevice {
+                campaign,
+                place,
+                row,
+            } => self.campaigns.has_row(*campaign, *place, row),
             Expect::SmsIdFree(_) | Expect::Sms(_) | Expect::SmsOfParts { .. } => {
                 panic!("no device sends an SMS here")
             }
             Expect::IdempotencyKeyUnused { .. } => panic!("no caller here names its calls"),
             Expect::Taken(UniqueName::Device(device)) => self.existing(*device).is_ok(),
-            Expect::Free(_)
-            | Expect::Taken(_)
-            | Expect::Profile(_)
-            | Expect::Customer(_)
-            | Expect::Client(_) => {
+            Expect::Taken(UniqueName::Customer(_)) => true,
+            Expect::Profile(profile) => {
+                let who = self.who_by_key[&profile.key()];
+                self.exists(who) && self.profiles[who] == **profile
+            }
+            Expect::Free(_) | Expect::Taken(_) | Expect::Customer(_) | Expect::Client(_) => {
                 panic!("no device expects names")
             }
         }
@@ -286,6 +323,10 @@ impl Durable {
                         Lifecycle::Registered | Lifecycle::Deregistered | Lifecycle::Expired
                     )
                 );
+                done.is_bootstrapped |= matches!(
+                    event.content,
+                    EventContent::Lifecycle(Lifecycle::Bootstrapped)
+                );
                 done.data.extend(data_of(&event.content));
                 let path_of = |id| path_of_request(self.actions[who].get(&id)?);
                 self.histories[who].append(&event, path_of);
@@ -301,13 +342,23 @@ impl Durable {
             Change::PutDestination(destination) => self.outbox.put(*destination),
             Change::RemoveDestination { destination, .. } => self.outbox.remove(destination),
             Change::PutProgress(progress) => self.outbox.advance(*progress),
+            Change::PutDevice { profile, .. } => self.put_profile(*profile)?,
+            Change::PutBootstrap { device, bootstrap } => {
+                self.existing(device)?;
+                done.bootstrap = Some(bootstrap.state);
+            }
+            Change::PutCampaign(campaign) => self.campaigns.put(*campaign),
+            Change::PutCampaignDevice {
+                campaign,
+                place,
+                row,
+            } => self.campaigns.put_row((campaign, place), *row, done),
             Change::PutCustomer(_)
             | Change::RemoveCustomer(_)
             | Change::RemoveActions(_)
             | Change::PutClient(_)
             | Change::RemoveClient(_)
             | Change::PutToken(_)
-            | Change::PutDevice { .. }
             | Change::PutDefinition(_)
             | Change::RemoveDefinition(_)
             | Change::PutJob(_)
@@ -320,11 +371,8 @@ impl Durable {
             | Change::PutSms { .. }
             | Change::PutBootstrapConfig { .. }
             | Change::RemoveBootstrapConfig(_)
-            | Change::PutBootstrap { .. }
             | Change::PutImage(_)
             | Change::RemoveImage { .. }
-            | Change::PutCampaign(_)
-            | Change::PutCampaignDevice { .. }
             | Change::RemoveCampaignDevices(_)
             | Change::RemoveCampaign { .. } => panic!("no device changes this"),
         }
@@ -339,6 +387,15 @@ impl Durable {
         exists
             .then_some(who)
             .ok_or(BatchRefused("the device was removed"))
+    }
+
+    /// Puts the profile of a device with the key that a bootstrap issued.
+    fn put_profile(&mut self, profile: Profile) -> Result<(), BatchRefused> {
+        let who = self.existing(profile.key())?;
+        let issued = profile.credentials.issued.as_ref();
+        self.issued[who].extend(issued.map(|issued| issued.key.key.as_bytes().into()));
+        self.profiles[who] = profile;
+        Ok(())
     }
 
     /// Puts a record, and returns the observations before. The sequence numbers of notifications

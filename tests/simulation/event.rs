@@ -10,11 +10,12 @@ use engine::delivery::backlog::QueuedEvent;
 use engine::delivery::forwarding::{DeliveryOutcome, ForwarderTask};
 use engine::dispatch::shard_map::ArbiterId;
 use engine::effect::SendOutcome;
-use engine::ids::{ActionId, DestinationId, DeviceKey};
+use engine::firmware::runner::WantedRows;
+use engine::ids::{ActionId, CampaignId, DestinationId, DeviceKey};
 use engine::peer::Peer;
-use engine::supervision::Generation;
+use engine::supervision::{Generation, Unserved};
 
-use crate::disk::RestorePage;
+use crate::disk::{PreparedStep, RestorePage};
 
 /// One thing that happens. An event with the number of a run has no effect in another run.
 #[derive(Debug)]
@@ -126,6 +127,24 @@ pub(crate) enum Event {
     },
     /// A timeout of a link is due.
     LinkDue { id: DestinationId, number: u64 },
+    /// The disk was read for the bootstrap of a device.
+    BootstrapRead { of: PreparedStep, run: u64 },
+    /// The disk was read for the runner of campaigns.
+    CampaignsRead { run: u64 },
+    /// A timeout of the runner of campaigns is due.
+    CampaignsDue { run: u64 },
+    /// The disk was read for a campaign.
+    CampaignLooked {
+        campaign: CampaignId,
+        wanted: WantedRows,
+        run: u64,
+    },
+    /// The answer of a device of a campaign reaches the runner.
+    CampaignAnswered {
+        at: (CampaignId, u32),
+        answer: Result<(), Unserved>,
+        run: u64,
+    },
     /// A fault happens.
     Fault,
     /// The service starts.

@@ -12,9 +12,11 @@ use engine::peer::Peer;
 use engine::profile::{Profile, SecurityRequirement};
 use engine::tags::Tags;
 use harness::device::SimulatedDevice;
-use harness::device::configuration::{CompositeRead, Configuration, Notify, Reachability, Retry};
+use harness::device::configuration::{
+    Bootstrapping, CompositeRead, Configuration, Notify, Reachability, Retry,
+};
 use harness::device::plain::PlainPath;
-use harness::device::resource::Resource;
+use harness::device::resource::{Resource, firmware};
 use harness::rng::Rng;
 use protocol::coap::block::BlockSize;
 use protocol::coap::code::Code;
@@ -153,7 +155,8 @@ impl Fleet {
             return None;
         }
         let net = u8::try_from(20 + rng.below(200)).expect("less than 256");
-        let ip = IpAddr::V4(Ipv4Addr::new(10, net, 0, last_of(who)));
+        let [high, low] = last_of(who);
+        let ip = IpAddr::V4(Ipv4Addr::new(10, net, high, low));
         self.move_to(who, ip);
         Some(ip)
     }
@@ -285,11 +288,13 @@ fn has_own_ip(who: usize, speaks: DeviceProtocols) -> bool {
 fn ip_of(who: usize, settings: &WorldSettings) -> IpAddr {
     let shares = settings.shared == Shared::Yes && who == SHARING.1;
     let who = if shares { SHARING.0 } else { who };
-    IpAddr::V4(Ipv4Addr::new(10, 0, 0, last_of(who)))
+    let [high, low] = last_of(who);
+    IpAddr::V4(Ipv4Addr::new(10, 0, high, low))
 }
 
-fn last_of(who: usize) -> u8 {
-    u8::try_from(who + 1).expect("a world has few devices")
+fn last_of(who: usize) -> [u8; 2] {
+    let place = u16::try_from(who + 1).expect("a world has no more devices than a network");
+    place.to_be_bytes()
 }
 
 fn socket(ip: IpAddr, port: u16) -> Peer {
@@ -322,10 +327,16 @@ fn configuration(who: usize, settings: &WorldSettings, rng: &mut Rng) -> Configu
         false => Reachability::Always,
     };
     let plain = Configuration::new(format!("device-{who}"));
-    let kind = match settings.kinds {
+    let mut kind = match settings.kinds {
         Kinds::One => plain,
         Kinds::Many => of_some_kind(plain, rng),
     };
+    if rng.hits(settings.bootstrap_percent) {
+        kind.bootstrap = Some(bootstrapping(settings, rng));
+    }
+    if rng.hits(settings.firmware_percent) {
+        kind.resources.extend(firmware(0, 1));
+    }
     Configuration {
         lifetime_s: shortest_s + rng.below(longest_s - shortest_s + 1),
         version: pick(
@@ -347,6 +358,22 @@ fn configuration(who: usize, settings: &WorldSettings, rng: &mut Rng) -> Configu
             most_ms: 60_000,
         },
         ..kind
+    }
+}
+
+/// How a device asks for its bootstrap. One that refuses requests does so now and then.
+fn bootstrapping(settings: &WorldSettings, rng: &mut Rng) -> Bootstrapping {
+    match settings.kinds {
+        Kinds::One => Bootstrapping {
+            hold_off_ms: 0,
+            preferred: None,
+            refused_percent: 0,
+        },
+        Kinds::Many => Bootstrapping {
+            hold_off_ms: pick(rng, [0, 1_000, 10_000]),
+            preferred: pick(rng, [None, Some(ContentFormat::SENML_CBOR)]),
+            refused_percent: pick(rng, [0, 0, 10]),
+        },
     }
 }
 

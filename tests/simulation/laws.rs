@@ -5,6 +5,8 @@
 
 mod attempts;
 mod books;
+pub(crate) mod bootstrapping;
+pub(crate) mod campaigns;
 mod deciding;
 mod deeds;
 pub(crate) mod delivering;
@@ -38,6 +40,8 @@ use engine::supervision::Unserved;
 use crate::disk::{ActionMove, BatchSummary, Durable, SweptAction, plain};
 use crate::service::{Reply, Saves, StepInput};
 use crate::wire::{AttemptKey, RequestPurpose, SentRequest};
+use bootstrapping::BootstrapRecords;
+use campaigns::CampaignRecords;
 use delivering::Ledgers;
 use observing::SentNotifications;
 use plain::SentData;
@@ -93,6 +97,10 @@ pub(crate) struct LawChecker {
     pub(crate) sent_data: SentData,
     /// The events that destinations are owed.
     pub(crate) ledgers: Ledgers,
+    /// What is known of campaigns.
+    pub(crate) campaigns: CampaignRecords,
+    /// What is known of bootstraps.
+    pub(crate) bootstraps: BootstrapRecords,
 }
 
 /// What is known of a request.
@@ -240,6 +248,8 @@ impl LawChecker {
             sent_samples: SentSamples::of(devices),
             sent_data: SentData::of(devices),
             ledgers: Ledgers::default(),
+            campaigns: CampaignRecords::default(),
+            bootstraps: BootstrapRecords::default(),
         }
     }
 
@@ -304,7 +314,11 @@ impl LawChecker {
             return books::counters_equal_a_recount(self, who, durable);
         }
         if durable.record(who).registration.is_none() {
-            self.open[who].take_if(|open| open.over == Protocol::Lwm2m);
+            let attempts = &self.attempts;
+            let purpose = |open: &OpenExchange| attempts.get(&open.attempt).map(|it| it.purpose);
+            self.open[who].take_if(|open| {
+                open.over == Protocol::Lwm2m && purpose(open) != Some(RequestPurpose::Bootstrap)
+            });
         }
         self.sent_data
             .became_durable(step, (who, &self.routing), &done.data, durable)?;
@@ -312,6 +326,12 @@ impl LawChecker {
         observing::a_registration_or_deregistration_loses_observations(who, done, durable)?;
         observing::a_history_ends_with_the_state_of_the_registration(who, durable)?;
         presence::each_lifecycle_event_is_published_once(who, durable)?;
+        bootstrapping::a_finished_bootstrap_is_published_once(
+            &self.bootstraps,
+            who,
+            done,
+            durable,
+        )?;
         if !done.moved.is_empty() {
             books::counters_equal_a_recount(self, who, durable)?;
             books::queues_keep_their_bounds(self, who, durable)?;
@@ -389,6 +409,9 @@ impl LawChecker {
             if let Change::PutProgress(progress) = change {
                 delivering::passed_events_are_settled(&self.ledgers, progress, durable)?;
                 self.ledgers.requeued(progress);
+            }
+            if let Change::PutCampaign(campaign) = change {
+                CampaignRecords::will_write(campaign, durable)?;
             }
             if let Change::RemoveDestination { destination, .. } = change {
                 self.ledgers.removed(*destination);

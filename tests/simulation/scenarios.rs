@@ -3,6 +3,8 @@
 
 mod attempts;
 mod books;
+mod bootstrapping;
+mod campaigns;
 mod delivering;
 mod observing;
 mod ownership;

@@ -8,6 +8,7 @@
 mod actor;
 mod acts;
 mod arbiter;
+pub(crate) mod campaigns;
 pub(crate) mod deliveries;
 
 use std::collections::hash_map::DefaultHasher;
@@ -34,6 +35,7 @@ pub(crate) use acts::{
     ArbiterAct, DatagramEnd, DatagramOwner, LossReason, Saves, StepInput, StepTrigger,
 };
 pub(crate) use arbiter::{Arbiter, ForwardBatch};
+use campaigns::Campaigns;
 use deliveries::Deliveries;
 
 /// The reply to a caller.
@@ -114,6 +116,8 @@ impl ServiceTurn<'_> {
 pub(crate) enum CommitResult {
     Durable,
     Unsaved,
+    /// What the batch expects does not hold.
+    Conflict,
 }
 
 /// All devices; a name or a key always means the same device.
@@ -173,6 +177,8 @@ pub(crate) struct Service {
     mailboxes: BTreeMap<(ArbiterId, ArbiterId), VecDeque<ForwardBatch>>,
     /// The deliveries of events.
     pub(crate) deliveries: Deliveries,
+    /// The firmware campaigns.
+    pub(crate) campaigns: Campaigns,
     /// Seeds the kernel's choice of sockets since they were opened.
     deal: u64,
     run: u64,
@@ -192,6 +198,7 @@ impl Service {
             arbiters: Vec::new(),
             mailboxes: BTreeMap::new(),
             deliveries: Deliveries::default(),
+            campaigns: Campaigns::default(),
             deal: 0,
             run: 0,
         }
@@ -213,6 +220,7 @@ impl Service {
         self.arbiters.clear();
         self.mailboxes.clear();
         self.deliveries = Deliveries::default();
+        self.campaigns = Campaigns::default();
     }
 
     /// Applies a policy to all devices, from their next inputs on.

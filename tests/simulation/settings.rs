@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use engine::bootstrap::{AccountSecurity, BootstrapConfig, BootstrapServer, SHORT_ID};
 use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::forwarding::DeliveryRules;
 use engine::directory::bootstrap::ServiceUris;
@@ -11,6 +12,7 @@ use engine::rules::{EndpointTrust, NoSecBootstrap, Rules};
 use harness::rng::Rng;
 use protocol::coap::block::BlockSize;
 use protocol::coap::exchange::Transmission;
+use protocol::lwm2m::binding::Binding;
 
 /// The documented waits between the tries of an event.
 const WAITS_MS: [i64; 4] = [150_000, 180_000, 420_000, 1_020_000];
@@ -32,6 +34,12 @@ pub(crate) struct WorldSettings {
     pub(crate) rules: Rules,
     /// Whether two of the devices share an address.
     pub(crate) shared: Shared,
+    /// The percentage of LwM2M devices with a firmware object.
+    pub(crate) firmware_percent: u8,
+    /// The percentage of LwM2M devices that get their accounts by bootstrap.
+    pub(crate) bootstrap_percent: u8,
+    /// What they are given.
+    pub(crate) bootstrap: BootstrapConfig,
     /// How events are delivered.
     pub(crate) delivery: Arc<DeliveryRules>,
     /// The retention of final requests.
@@ -116,6 +124,9 @@ impl WorldSettings {
             queue_mode_percent: pick(rng, [0, 50, 100]),
             kinds: Kinds::Many,
             shared: pick(rng, [Shared::No, Shared::Yes]),
+            firmware_percent: 80,
+            bootstrap_percent: 30,
+            bootstrap: with_second_server(lifetime_s.0),
             rules: rules(rng),
             delivery: Arc::new(delivery(rng, pace_ms)),
             retention_ms: 300 * pace_ms,
@@ -144,10 +155,13 @@ impl WorldSettings {
             queue_mode_percent: 0,
             kinds: Kinds::One,
             shared: Shared::No,
+            firmware_percent: 0,
+            bootstrap_percent: 0,
+            bootstrap: BootstrapConfig::of_this_service(AccountSecurity::NoSec),
             rules: Rules {
                 limits: Limits::default(),
                 transmission: Transmission::STANDARD,
-                bootstrap: NoSecBootstrap::default(),
+                bootstrap: NoSecBootstrap::Accepted,
                 uris: ServiceUris::default(),
                 names: EndpointTrust::NameSuffices,
                 own: Box::default(),
@@ -162,6 +176,24 @@ impl WorldSettings {
             retention_ms: ACTION_RETENTION_MS,
             faults: Faults::NONE,
         }
+    }
+}
+
+/// An account at this service, and one at another server with a key.
+pub(crate) fn with_second_server(lifetime_s: u32) -> BootstrapConfig {
+    let server = |short_id, uri: Option<&str>, security| BootstrapServer {
+        short_id,
+        uri: uri.map(Into::into),
+        lifetime_s,
+        binding: Binding::UDP,
+        security,
+    };
+    BootstrapConfig {
+        servers: Box::new([
+            server(SHORT_ID, None, AccountSecurity::NoSec),
+            server(2_222, Some("coaps://other.example"), AccountSecurity::Psk),
+        ]),
+        objects: Box::default(),
     }
 }
 
@@ -182,7 +214,7 @@ fn rules(rng: &mut Rng) -> Rules {
             response_timeout_ms: pick(rng, [5_000, 93_000]),
             ..Transmission::STANDARD
         },
-        bootstrap: NoSecBootstrap::default(),
+        bootstrap: NoSecBootstrap::Accepted,
         uris: ServiceUris::default(),
         names: EndpointTrust::NameSuffices,
         own: Box::default(),

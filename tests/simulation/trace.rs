@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 
 use engine::action::Status;
 use engine::dispatch::shard_map::ArbiterId;
-use engine::ids::DestinationId;
+use engine::ids::{CampaignId, DestinationId};
 use protocol::coap::message::Message;
 
 use crate::service::DatagramEnd;
@@ -121,6 +121,11 @@ pub(crate) enum TraceEvent {
         sequence: u64,
         how: &'static str,
     },
+    /// An event of a campaign.
+    Campaign {
+        id: CampaignId,
+        does: &'static str,
+    },
     World(&'static str),
 }
 
@@ -221,6 +226,10 @@ impl fmt::Display for TraceEvent {
             Self::Tried { id, sequence, how } => {
                 let id = place(*id);
                 write!(f, "destination {id} is brought {sequence} and {how}")
+            }
+            Self::Campaign { id, does } => {
+                let [.., number] = *id.as_bytes();
+                write!(f, "campaign {number} {does}")
             }
             Self::World(what) => f.write_str(what),
         }

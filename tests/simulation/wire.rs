@@ -162,6 +162,10 @@ pub(crate) enum RequestPurpose {
     Report(Option<Path>),
     /// Further blocks of a notification of the path.
     Rest(Option<Path>),
+    /// The firmware update of a campaign.
+    Update,
+    /// The bootstrap of the device.
+    Bootstrap,
 }
 
 /// A request that a step sends.
@@ -293,6 +297,8 @@ fn unsaved(message: &Message, begins: Option<step_event::ExchangePurpose>) -> Re
         // A request to establish an observation registers it, so a plain read fetches further
         // blocks.
         Some(step_event::ExchangePurpose::Observation) if is_read => RequestPurpose::Rest(path),
+        Some(step_event::ExchangePurpose::Bootstrap) => RequestPurpose::Bootstrap,
+        Some(step_event::ExchangePurpose::FirmwareUpdate) => RequestPurpose::Update,
         _ if message.code == Code::FETCH || is_read => RequestPurpose::Report(path),
         _ => RequestPurpose::Unsaved(path),
     }

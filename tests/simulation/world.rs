@@ -1,7 +1,9 @@
 //! The world: time, and everything that happens in it, one event after the other.
 
+mod bootstrapping;
 mod brokers;
 mod calling;
+mod campaigns;
 pub(crate) mod customers;
 mod deliveries;
 mod devices;
@@ -44,6 +46,9 @@ const BEGINNING_MS: i64 = 1_700_000_000_000;
 /// at once.
 const EVENTS_PER_INSTANT_MAX: u32 = 2_000;
 
+/// How many devices may be looked at after every event.
+const WATCHED_DEVICES: u64 = 50;
+
 /// A deterministic world: the same seed gives the same events.
 pub(crate) struct World {
     seed: Option<u64>,
@@ -61,6 +66,7 @@ pub(crate) struct World {
     /// The links of the running forwarders of brokers.
     links: BTreeMap<DestinationId, RunningLink>,
     destinations_made: u64,
+    campaigns_made: u64,
     pub(crate) callers: Callers,
     pub(crate) laws: LawChecker,
     pub(crate) trace: Trace,
@@ -131,6 +137,7 @@ impl World {
             endpoints: Endpoints::default(),
             links: BTreeMap::new(),
             destinations_made: 0,
+            campaigns_made: 0,
             callers: Callers::new(settings.devices),
             laws: LawChecker::new(settings.rules.clone(), settings.arbiters, members),
             trace: Trace::default(),
@@ -225,7 +232,8 @@ impl World {
     /// How long healing may take: long enough for every device to be heard within its lifetime.
     fn patience_ms(&self) -> i64 {
         let waits_ms: i64 = self.settings.delivery.retry_delays_ms.iter().sum();
-        2 * 1_000 * i64::from(self.settings.lifetime_s.1) + 900_000 + waits_ms
+        let campaign_ms = self.campaign_ms_max();
+        2 * 1_000 * i64::from(self.settings.lifetime_s.1) + 900_000 + waits_ms + campaign_ms
     }
 
     fn step(&mut self) {
@@ -236,8 +244,13 @@ impl World {
         self.watch();
     }
 
-    /// Checks the laws that do not belong to a single act.
+    /// Checks the laws that do not belong to a single act: at every event, unless the world has so
+    /// many devices that a look at all of them has to be rare.
     fn watch(&mut self) {
+        let every = 1 + self.settings.devices as u64 / WATCHED_DEVICES;
+        if !self.trace.events().is_multiple_of(every) {
+            return;
+        }
         let (service, durable) = (&self.service, &self.disk.durable);
         let verdict = ownership::a_device_runs_once_at_its_arbiter(service, durable.devices())
             .and_then(|()| ownership::a_removed_device_is_gone(service, durable))
@@ -330,6 +343,15 @@ impl World {
             Event::BrokerReads { at, packet } => self.broker_reads(at, &packet),
             Event::LinkReads { at, bytes } => self.link_reads(at, &bytes),
             Event::LinkDue { id, number } => self.link_due(id, number),
+            Event::BootstrapRead { of, run } => self.bootstrap_read(of, run),
+            Event::CampaignsRead { run } => self.campaigns_read(run),
+            Event::CampaignsDue { run } => self.campaigns_due(run),
+            Event::CampaignLooked {
+                campaign,
+                wanted,
+                run,
+            } => self.campaign_looked(campaign, wanted, run),
+            Event::CampaignAnswered { at, answer, run } => self.campaign_answered(at, answer, run),
             Event::Fault => self.inject_fault(),
             Event::Start => self.start(),
         }

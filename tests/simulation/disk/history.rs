@@ -67,7 +67,9 @@ impl ToldPresence {
     }
 
     fn append(&mut self, kind: Lifecycle) {
-        let is_first = self.told.is_empty();
+        // A bootstrap is no contact: the device is unknown to its customer until it registers.
+        let mut told = self.told.iter();
+        let is_first = told.all(|told| *told == Lifecycle::Bootstrapped);
         let fits = match kind {
             Lifecycle::FirstContact => is_first,
             Lifecycle::Registered => !is_first && !self.is_offline,

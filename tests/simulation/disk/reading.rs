@@ -18,8 +18,11 @@ use super::Durable;
 use super::history::History;
 use super::outbox::Outbox;
 
-/// Live devices of a page: few, so that there are several pages.
+/// Live devices of a page in a world of few devices: few, so that there are several pages.
 const PAGE_MAX: usize = 2;
+
+/// How many pages a world of many devices has, about.
+const PAGES: usize = 40;
 
 /// Live devices in the order of their keys.
 #[derive(Debug)]
@@ -49,7 +52,8 @@ impl Durable {
     pub(crate) fn page(&self, keys: RangeInclusive<DeviceKey>) -> RestorePage {
         let mut live = self.who_by_key.range(keys);
         let mut live = live.by_ref().filter(|(_, who)| self.is_live(**who));
-        let devices = live.by_ref().take(PAGE_MAX);
+        let page_max = PAGE_MAX.max(self.devices() / PAGES);
+        let devices = live.by_ref().take(page_max);
         let devices = devices.filter_map(|(_, who)| Some((*who, self.restored(*who)?)));
         RestorePage {
             devices: devices.collect(),
@@ -104,6 +108,11 @@ impl Durable {
 
     pub(crate) fn profile(&self, who: usize) -> &Profile {
         &self.profiles[who]
+    }
+
+    /// Whether a bootstrap issued a key to a device, now or before.
+    pub(crate) fn has_issued(&self, who: usize, key: &[u8]) -> bool {
+        self.issued[who].contains(key)
     }
 
     /// The customer changes the address of a device.

@@ -5,7 +5,7 @@ use engine::action::{Action, Mode, Protocol, Status};
 use engine::ids::ActionId;
 use protocol::coap::exchange::Transmission;
 
-use super::{KnownAction, LawChecker, Verdict, hold, reaching};
+use super::{KnownAction, LawChecker, Verdict, hold, leaving, reaching};
 use crate::disk::{ActionMove, Durable};
 use crate::wire::{AttemptKey, RequestPurpose};
 
@@ -32,11 +32,13 @@ pub(super) fn attempts_never_exceed_what_was_permitted(
 pub(super) fn one_exchange_is_in_flight(
     laws: &LawChecker,
     who: usize,
-    (at_ms, over): (i64, Protocol),
+    (at_ms, purpose): (i64, RequestPurpose),
     durable: &Durable,
 ) -> Verdict {
     let law = "one_exchange_is_in_flight_oldest_first";
-    let is_registered = over != Protocol::Lwm2m || durable.record(who).registration.is_some();
+    let needs_none = purpose == RequestPurpose::Bootstrap
+        || leaving::over(purpose, who, durable) != Protocol::Lwm2m;
+    let is_registered = needs_none || durable.record(who).registration.is_some();
     hold(law, is_registered, || {
         format!("device {who} is asked and not registered")
     })?;

@@ -43,6 +43,14 @@ impl LawChecker {
         {
             open.acknowledged_at_ms.get_or_insert(at_ms);
         }
+        // A device that asks for its bootstrap answers nothing else, and an answer to a request of a
+        // campaign that ended changes nothing.
+        let (took, attempts) = (&decision.took, &self.attempts);
+        self.open[who].take_if(|open| {
+            let begun = attempts.get(&open.attempt);
+            let is_update = begun.is_some_and(|it| it.purpose == RequestPurpose::Update);
+            took.is_bootstrap || took.ends_update && is_update
+        });
         if on != StepTrigger::Other {
             self.sent_samples.received(who);
         }
@@ -91,11 +99,12 @@ impl LawChecker {
                 RequestPurpose::Action(action) => {
                     presence::a_retry_waits_for_an_uplink(self, who, action)?;
                 }
+                RequestPurpose::Bootstrap | RequestPurpose::Update => {}
                 RequestPurpose::Unsaved(path) => {
                     observing::a_renewed_observation_waits_for_an_uplink(self, who, path)?;
                 }
             }
-            if again != Again::InBlocks {
+            if again != Again::InBlocks && purpose != RequestPurpose::Bootstrap {
                 let over = leaving::over(purpose, who, durable);
                 presence::a_sleeping_device_gets_no_request(self, (at_ms, over), who, durable)?;
             }

@@ -7,8 +7,8 @@ use engine::peer::Peer;
 use protocol::coap::message::Message;
 
 use super::{
-    Again, LawChecker, OpenExchange, SentDatagram, Verdict, attempts, hold, observing, passive,
-    plain, presence, promises, reaching, sending, speech,
+    Again, LawChecker, OpenExchange, SentDatagram, Verdict, attempts, campaigns, hold, observing,
+    passive, plain, presence, promises, reaching, sending, speech,
 };
 use crate::disk::Durable;
 use crate::wire::{AttemptKey, Head, RequestPurpose};
@@ -92,7 +92,10 @@ impl LawChecker {
             RequestPurpose::Unsaved(path) => {
                 observing::an_observation_requested_again_was_lost(who, &attempt, path, durable)?;
             }
-            RequestPurpose::Rest(_) => {}
+            RequestPurpose::Update => {
+                campaigns::an_update_is_saved_before_its_request(who, outcome.datagram, durable)?;
+            }
+            RequestPurpose::Bootstrap | RequestPurpose::Rest(_) => {}
             RequestPurpose::Report(_) => {
                 passive::passive_reporting_excludes_private_objects(who, outcome.datagram)?;
             }
@@ -105,7 +108,8 @@ impl LawChecker {
         }
         let over = over(begun.purpose, who, durable);
         if begun.again != Again::InBlocks {
-            attempts::one_exchange_is_in_flight(self, who, (at_ms, over), durable)?;
+            let begins = (at_ms, begun.purpose);
+            attempts::one_exchange_is_in_flight(self, who, begins, durable)?;
         }
         let before = self.open[who].replace(OpenExchange {
             attempt,
@@ -184,7 +188,11 @@ pub(super) fn is_thrown(action: &Action) -> bool {
 pub(super) fn over(purpose: RequestPurpose, who: usize, durable: &Durable) -> Protocol {
     let action = match purpose {
         RequestPurpose::Action(action) => durable.action(who, action),
-        RequestPurpose::Unsaved(_) | RequestPurpose::Report(_) | RequestPurpose::Rest(_) => None,
+        RequestPurpose::Unsaved(_)
+        | RequestPurpose::Report(_)
+        | RequestPurpose::Rest(_)
+        | RequestPurpose::Bootstrap
+        | RequestPurpose::Update => None,
     };
     action.map_or(Protocol::Lwm2m, Action::protocol)
 }

@@ -22,7 +22,11 @@ pub(super) fn nothing_goes_to_another_address(
     }
     let is_right = match durable.profile(who).ip {
         Some(own) => ip == own,
-        None => laws.routing.is_behind(who, outcome.to) || outcome.to.transport == Transport::Udp,
+        None => {
+            laws.routing.is_behind(who, outcome.to)
+                || laws.bootstraps.is_at(who, outcome.to)
+                || outcome.to.transport == Transport::Udp
+        }
     };
     hold("nothing_goes_to_another_address", is_right, || {
         format!("device {who} is asked at {}", outcome.to)

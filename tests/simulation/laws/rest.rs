@@ -5,7 +5,7 @@ use engine::device::record::{Connectivity, ObservationState};
 use engine::location::Location;
 use engine::moment::Timestamp;
 
-use super::{Verdict, hold};
+use super::{Verdict, campaigns, hold};
 use crate::fleet::DeviceProtocols;
 use crate::world::World;
 
@@ -30,6 +30,7 @@ pub(crate) fn after_the_faults_everything_becomes_final(world: &World) -> Verdic
     hold(law, world.service.datagrams_held() == 0, || {
         "a datagram is under way".to_owned()
     })?;
+    campaigns::a_campaign_ends(durable)?;
     for who in 0..durable.devices() {
         let pending: Vec<_> = durable.pending(who).map(|action| action.id).collect();
         hold(law, pending.is_empty(), || {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use engine::arbiter::cell::{CellEffect, DeviceCell};
 use engine::arbiter::input::ActorExit;
-use engine::arbiter::input::DeviceInput;
+use engine::arbiter::input::{DeviceCommand, DeviceInput};
 use engine::change::Batch;
 use engine::datagram::Inbound;
 use engine::device::Device;
@@ -42,6 +42,7 @@ pub(super) struct Actor {
 #[derive(Debug, Default)]
 pub(super) struct DecidedStep {
     datagram: Option<Box<Inbound>>,
+    ends_update: bool,
     is_input: bool,
 }
 
@@ -49,6 +50,7 @@ impl DecidedStep {
     /// No input.
     pub(super) const NOTHING: Self = Self {
         datagram: None,
+        ends_update: false,
         is_input: true,
     };
 }
@@ -114,7 +116,10 @@ impl Actor {
         self.took = DecidedStep::NOTHING;
         match input {
             DeviceInput::Datagram(arrival) => self.took.datagram = Some(arrival.clone()),
-            DeviceInput::Command(command) => self.call = Some(command.reply),
+            DeviceInput::Command(command) => {
+                self.took.ends_update = matches!(command.command, DeviceCommand::EndUpdate(..));
+                self.call = Some(command.reply);
+            }
             DeviceInput::Timeout | DeviceInput::DropUnfinished => {}
         }
     }
@@ -152,6 +157,9 @@ impl Actor {
             (Some(arrival), Some(meaning)) => took(&arrival, meaning),
             (_, _) => StepInput::NOTHING,
         };
+        let prepares = |it: &Outbound| matches!(it, Outbound::PrepareBootstrap(_));
+        took.ends_update = self.took.ends_update;
+        took.is_bootstrap = outbound.iter().any(prepares);
         took.on = StepTrigger::of(&took, &outbound, events);
         turn.acts.push(ArbiterAct::Decided {
             who: self.who,
@@ -202,9 +210,12 @@ impl Actor {
                 });
             }
             CellEffect::ReadImage(_) | CellEffect::NoteTransferred(..) => {
-                panic!("no device here is updated")
+                panic!("no device here takes images by push")
             }
-            CellEffect::PrepareBootstrap(_) => panic!("no device here asks for its bootstrap"),
+            CellEffect::PrepareBootstrap(order) => {
+                turn.acts
+                    .push(ArbiterAct::PrepareBootstrap { who, step, order });
+            }
             CellEffect::NoteUnfinished(bytes) => {
                 machine.note_unfinished(turn.now, key, bytes);
             }
@@ -272,6 +283,8 @@ fn outbound(out: &[CellEffect<u64>]) -> Vec<Outbound> {
         } else if let CellEffect::SendUdp(to, bytes, action) = effect {
             let (to, bytes, action) = (*to, bytes.clone(), *action);
             outbound.push(Outbound::SendUdp { to, bytes, action });
+        } else if let CellEffect::PrepareBootstrap(order) = effect {
+            outbound.push(Outbound::PrepareBootstrap(order.clone()));
         }
     }
     outbound

@@ -2,6 +2,7 @@
 
 use engine::arbiter::effect::StoreLookup;
 use engine::arbiter::input::ActorExit;
+use engine::bootstrap::BootstrapOrder;
 use engine::change::Batch;
 use engine::device::record::RestoredDevice;
 use engine::dispatch::DropReason;
@@ -80,6 +81,12 @@ pub(crate) enum ArbiterAct {
         call: u64,
         step: Option<u64>,
         reply: Reply,
+    },
+    /// Prepares the bootstrap of a device.
+    PrepareBootstrap {
+        who: usize,
+        step: u64,
+        order: Box<BootstrapOrder>,
     },
     /// Reads the profile of a device from the disk.
     ReadNames {
@@ -220,6 +227,10 @@ pub(crate) struct StepInput {
     pub(crate) bare: Vec<Vec<u8>>,
     /// Whether it came from an address of several devices.
     pub(crate) is_ambiguous: bool,
+    /// Whether it is the end of a campaign.
+    pub(crate) ends_update: bool,
+    /// Whether the device is to be bootstrapped.
+    pub(crate) is_bootstrap: bool,
 }
 
 impl StepInput {
@@ -232,6 +243,8 @@ impl StepInput {
         from: None,
         bare: Vec::new(),
         is_ambiguous: false,
+        ends_update: false,
+        is_bootstrap: false,
     };
 }
 

@@ -12,6 +12,7 @@ use engine::arbiter::input::{
     ActorExit, Conditions, DeviceCommand, DeviceInput, Received, StartupPage, StoreUnavailable,
 };
 use engine::arbiter::{ArbiterEffects, ArbiterLimits};
+use engine::bootstrap::{BootstrapFault, BootstrapPlan};
 use engine::device::Device;
 use engine::device::record::RestoredDevice;
 use engine::dispatch::DevicesAtAddress;
@@ -271,6 +272,22 @@ impl Arbiter {
         if self.actors[who].as_ref().is_some_and(|it| it.step == step) {
             self.conduct(who, turn, |actor, _, out| {
                 actor.cell.handle_profile(Ok(Some(names)), out);
+            });
+        }
+    }
+
+    /// Handles what a device is written in its bootstrap, if its actor still waits for it.
+    pub(crate) fn bootstrap_prepared(
+        &mut self,
+        who: usize,
+        step: u64,
+        prepared: Result<BootstrapPlan, BootstrapFault>,
+        turn: &mut ServiceTurn<'_>,
+    ) {
+        if self.actors[who].as_ref().is_some_and(|it| it.step == step) {
+            self.conduct(who, turn, |actor, context, out| {
+                actor.took = DecidedStep::NOTHING;
+                actor.cell.handle_bootstrap(context, prepared, out);
             });
         }
     }

@@ -32,6 +32,9 @@ impl World {
         if self.activity != Activity::Lively || !self.service.is_up() {
             return;
         }
+        if self.settings.firmware_percent > 0 && self.rng.below(4) == 0 {
+            return self.act_on_campaigns();
+        }
         let all = self.disk.durable.outbox().destinations();
         let ids: Vec<DestinationId> = all.map(|record| record.destination.id).collect();
         let one = match ids.len() {
@@ -168,13 +171,14 @@ impl World {
     /// A change by the customer is committed or failed.
     pub(super) fn customer_change_done(
         &mut self,
-        customer_change: &CustomerChange,
+        customer_change: CustomerChange,
         receipt: CommitResult,
     ) {
         if receipt == CommitResult::Unsaved {
             return;
         }
-        match *customer_change {
+        match customer_change {
+            CustomerChange::AddCampaign(campaign) => return self.begin_campaign(*campaign),
             CustomerChange::Create(id, _) => {
                 self.census.destinations_made += 1;
                 self.restore_forwarder(id);

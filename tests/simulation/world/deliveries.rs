@@ -173,7 +173,7 @@ impl World {
         let mut out = Vec::new();
         let receipt = match receipt {
             CommitResult::Durable => Ok(()),
-            CommitResult::Unsaved => Err(Unserved::Failed),
+            CommitResult::Unsaved | CommitResult::Conflict => Err(Unserved::Failed),
         };
         running.machine.handle_receipt(receipt, &mut out);
         self.perform_for(id, Some(step), out);

@@ -4,7 +4,7 @@ use engine::peer::{Peer, Transport};
 use harness::device::SimulatedDevice;
 use harness::device::event::{DeviceEvent as News, DeviceOutput};
 use harness::device::operation_log::PerformedOperation;
-use harness::device::resource::AnswerMode;
+use harness::device::resource::{AnswerMode, FIRMWARE_UPDATE, FIRMWARE_URI};
 use harness::rng::Rng;
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageId, MessageKind};
@@ -16,6 +16,7 @@ use super::plain::is_continue;
 use super::{Activity, World};
 use crate::event::Event;
 use crate::fleet::DeviceProtocols;
+use crate::laws::bootstrapping;
 use crate::settings::pick;
 use crate::trace::TraceEvent;
 
@@ -27,6 +28,9 @@ const ASKED: [Path; 5] = [
     Path::resource(3, 0, 4),
     Path::resource(1, 0, 8),
 ];
+
+/// The paths that a campaign requests.
+const UPDATED: [Path; 2] = [FIRMWARE_URI, FIRMWARE_UPDATE];
 
 impl World {
     pub(super) fn reach_device(&mut self, to: Peer, datagram: &[u8]) {
@@ -74,7 +78,12 @@ impl World {
                 DeviceOutput::Send(datagram) => self.device_says(who, datagram),
                 DeviceOutput::SendUdp(bytes) => self.device_throws(who, &bytes),
                 DeviceOutput::Report(News::Rebooted) => self.fleet.member_mut(who).boot += 1,
-                DeviceOutput::Report(news) => self.census.count_news(&news),
+                DeviceOutput::Report(news) => {
+                    if news == News::Bootstrapped {
+                        self.laws.bootstraps.finished(who);
+                    }
+                    self.census.count_news(&news);
+                }
             }
         }
         self.outputs = outputs;
@@ -109,8 +118,19 @@ impl World {
         let mut fresh: Vec<&PerformedOperation> = fresh.collect();
         // A composite request makes a device perform several operations for one request.
         fresh.dedup_by_key(|performed| (performed.message_id, performed.token));
+        let uri = match member.machine.value(FIRMWARE_URI) {
+            Some(Value::String(uri)) => uri,
+            Some(_) | None => "",
+        };
         for performed in fresh {
-            let verdict = self.laws.performed(who, boot, performed);
+            let verdict = self.laws.performed(who, boot, performed).and_then(|()| {
+                let (device, durable) = (&member.machine, &self.disk.durable);
+                bootstrapping::a_key_is_saved_before_it_is_written(
+                    who, performed, device, durable,
+                )?;
+                let campaigns = &mut self.laws.campaigns;
+                campaigns.performed(who, performed, uri, &self.disk.durable)
+            });
             if let Err(breach) = verdict {
                 self.fail(&breach);
             }
@@ -187,7 +207,8 @@ impl World {
             42..50 => self.switch_on(who),
             50..55 => self.does(who, "sleeps", SimulatedDevice::sleep),
             55..60 => self.does(who, "wakes", SimulatedDevice::wake),
-            60..63 => self.does(who, "deregisters", SimulatedDevice::deregister),
+            60..62 => self.does(who, "deregisters", SimulatedDevice::deregister),
+            62 => self.does(who, "asks for its bootstrap", SimulatedDevice::bootstrap),
             63..75 => self.measure(who),
             75..95 => self.change_answer_mode(who),
             _ => self.make_noise(who),
@@ -216,6 +237,7 @@ impl World {
         let member = self.fleet.member_mut(who);
         member.boot += 1;
         member.machine.power_off();
+        self.forget_download(who);
     }
 
     pub(crate) fn roam(&mut self, who: usize) {
@@ -241,10 +263,14 @@ impl World {
 
     /// From now on a device answers for one of its resources in another way.
     fn change_answer_mode(&mut self, who: usize) {
-        let path = pick(&mut self.rng, ASKED);
+        let path = match self.rng.below(4) {
+            0 => pick(&mut self.rng, UPDATED),
+            _ => pick(&mut self.rng, ASKED),
+        };
         let answer = answer_mode(&mut self.rng);
         self.answer_plainly(who, answer);
         self.answer_with(who, path, answer);
+        self.change_update(who);
     }
 
     pub(crate) fn answer_with(&mut self, who: usize, path: Path, answer: AnswerMode) {
@@ -277,7 +303,7 @@ impl World {
 
     /// From now on a device behaves correctly.
     pub(super) fn cure(&mut self, who: usize) {
-        for path in ASKED {
+        for path in ASKED.into_iter().chain(UPDATED) {
             self.answer_with(who, path, AnswerMode::Piggybacked);
         }
         self.answer_plainly(who, AnswerMode::Piggybacked);

@@ -309,7 +309,9 @@ impl World {
             crate::wire::RequestPurpose::Action(action) => Some(action),
             crate::wire::RequestPurpose::Unsaved(_)
             | crate::wire::RequestPurpose::Report(_)
-            | crate::wire::RequestPurpose::Rest(_) => None,
+            | crate::wire::RequestPurpose::Rest(_)
+            | crate::wire::RequestPurpose::Bootstrap
+            | crate::wire::RequestPurpose::Update => None,
         });
         let over = |action| {
             self.disk

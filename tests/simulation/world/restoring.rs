@@ -20,6 +20,7 @@ impl World {
         self.service.start(self.rng.number());
         self.apply_policy();
         self.restore_forwarders();
+        self.restore_campaigns();
         for at in self.service.shard_map().arbiters() {
             self.serve(at, |arbiter, turn| arbiter.start(turn));
         }

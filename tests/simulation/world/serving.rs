@@ -52,7 +52,7 @@ impl World {
             Author::Device { at, who, step } => {
                 let receipt = match receipt {
                     CommitResult::Durable => Ok(()),
-                    CommitResult::Unsaved => Err(CommitFailure::Failed),
+                    CommitResult::Unsaved | CommitResult::Conflict => Err(CommitFailure::Failed),
                 };
                 self.serve(at, |arbiter, turn| {
                     arbiter.receive(who, step, receipt, turn)
@@ -63,7 +63,9 @@ impl World {
                 generation,
                 step,
             } => self.forwarder_step_ended((id, generation, step), receipt),
-            Author::Customer(change) => self.customer_change_done(&change, receipt),
+            Author::Bootstrap(of, plan) => self.bootstrap_committed(of, *plan, receipt),
+            Author::Campaign(id) => self.campaign_committed(id, receipt),
+            Author::Customer(change) => self.customer_change_done(change, receipt),
         }
     }
 
@@ -88,6 +90,11 @@ impl World {
         self.check(verdict);
         let done = match self.disk.durable.apply(batch) {
             Ok(done) => done,
+            // The device that does not exist ended its row when it was removed; the customer changed
+            // a profile.
+            Err(_) if matches!(author, Author::Campaign(_) | Author::Bootstrap(..)) => {
+                return (author, CommitResult::Conflict);
+            }
             Err(refused) => self.fail(&Breach {
                 law: "an_owner_never_conflicts_with_itself",
                 what: format!("{author:?}: {}", refused.0),
@@ -105,7 +112,17 @@ impl World {
             Author::Customer(CustomerChange::Create(id, behaviour)) => {
                 self.laws.ledgers.created(id, behaviour)
             }
-            Author::Customer(CustomerChange::Switch) => {}
+            Author::Bootstrap(..)
+            | Author::Campaign(_)
+            | Author::Customer(CustomerChange::AddCampaign(_) | CustomerChange::Switch) => {}
+        }
+        for moved in &done.rows {
+            self.census.count_row(moved);
+            let verdict = self
+                .laws
+                .campaigns
+                .moved(self.now_ms, moved, &self.disk.durable);
+            self.check(verdict);
         }
         for waiting in &done.numbered {
             self.laws.ledgers.numbered(waiting, &self.disk.durable);
@@ -216,6 +233,9 @@ impl World {
                 self.say_later(at, who, (action, outcome));
             }
             ArbiterAct::Reply { call, step, reply } => self.reply(call, step, &reply),
+            ArbiterAct::PrepareBootstrap { who, step, order } => {
+                self.prepare_bootstrap(at, (who, step), &order);
+            }
             ArbiterAct::ReadNames { who, step } => self.read_names(at, who, step),
             ArbiterAct::Started => self.note(TraceEvent::Started { at }),
             ArbiterAct::WakeArbiter { at: due } => {
@@ -319,6 +339,7 @@ impl World {
         let durable = &self.disk.durable;
         let verdict = self.laws.replied(who, &question, step, reply, durable);
         self.check(verdict);
+        self.reply_for_campaign(call, reply);
         if let DeviceCommand::ReadProfile = question {
             self.profile_reply(who, reply);
         }

@@ -1,0 +1,98 @@
+//! How the service prepares the bootstraps of devices: it reads the profile, makes a key, and saves
+//! the key before the device may get it.
+
+use engine::bootstrap::{BootstrapFault, BootstrapOrder, BootstrapPlan};
+use engine::directory::bootstrap::{FreshKey, ServiceUris, prepare};
+use engine::dispatch::shard_map::ArbiterId;
+use engine::moment::Timestamp;
+use engine::sealed::Sealed;
+
+use super::World;
+use crate::disk::{Author, PreparedStep};
+use crate::event::Event;
+use crate::service::CommitResult;
+
+/// How often a bootstrap is prepared anew because the profile changed meanwhile.
+const TRIES: u32 = 3;
+
+impl World {
+    /// Prepares what a device is written.
+    pub(super) fn prepare_bootstrap(
+        &mut self,
+        at: ArbiterId,
+        (who, step): (usize, u64),
+        order: &BootstrapOrder,
+    ) {
+        self.laws.bootstraps.asked(who, order.peer);
+        self.census.bootstraps_asked += 1;
+        self.read_for_bootstrap(PreparedStep {
+            at,
+            who,
+            step,
+            tries_left: TRIES - 1,
+        });
+    }
+
+    fn read_for_bootstrap(&mut self, of: PreparedStep) {
+        let run = self.service.run();
+        let at_ms = self.now_ms + self.read_ms();
+        self.queue.push(at_ms, Event::BootstrapRead { of, run });
+    }
+
+    pub(super) fn bootstrap_read(&mut self, of: PreparedStep, run: u64) {
+        if !self.service.is_up_since(run) {
+            return;
+        }
+        if self.read().is_err() || !self.disk.durable.exists(of.who) {
+            return self.bootstrap_prepared(of, Err(BootstrapFault::Unstored));
+        }
+        let bytes = [self.rng.number(), self.rng.number()].map(u64::to_be_bytes);
+        let bytes = bytes.concat();
+        let key = FreshKey {
+            sealed: Sealed::from_bytes(bytes.clone().into()),
+            bytes: bytes.into(),
+        };
+        let uris = ServiceUris::default().or_at(Some("signalbox.example"), (5_683, 5_684));
+        let profile = self.disk.durable.profile(of.who);
+        let now = Timestamp::from_ms(self.now_ms);
+        match prepare(profile, &self.settings.bootstrap, &uris, &key, now) {
+            Err(fault) => self.bootstrap_prepared(of, Err(fault)),
+            Ok(prepared) => match prepared.batch {
+                Some(batch) => {
+                    self.commit_as(Author::Bootstrap(of, Box::new(prepared.plan)), batch);
+                }
+                None => self.bootstrap_prepared(of, Ok(prepared.plan)),
+            },
+        }
+    }
+
+    /// The key of a bootstrap is durable, or is not saved.
+    pub(super) fn bootstrap_committed(
+        &mut self,
+        of: PreparedStep,
+        plan: BootstrapPlan,
+        receipt: CommitResult,
+    ) {
+        match (receipt, of.tries_left.checked_sub(1)) {
+            (CommitResult::Durable, _) => self.bootstrap_prepared(of, Ok(plan)),
+            (CommitResult::Conflict, Some(tries_left)) => {
+                self.census.bootstraps_prepared_again += 1;
+                self.read_for_bootstrap(PreparedStep { tries_left, ..of });
+            }
+            (CommitResult::Conflict | CommitResult::Unsaved, _) => {
+                self.bootstrap_prepared(of, Err(BootstrapFault::Unstored));
+            }
+        }
+    }
+
+    fn bootstrap_prepared(
+        &mut self,
+        of: PreparedStep,
+        prepared: Result<BootstrapPlan, BootstrapFault>,
+    ) {
+        let PreparedStep { at, who, step, .. } = of;
+        self.serve(at, |arbiter, turn| {
+            arbiter.bootstrap_prepared(who, step, prepared, turn);
+        });
+    }
+}
