@@ -7,11 +7,11 @@
 //! `reboot`, ...), `next_timeout`, and getters. After each input or order, `next_timeout` returns
 //! when to call `handle_timeout`.
 //!
-//! The device has one server, whose account it may have to get from a bootstrap. It registers, keeps its registration alive, obeys read, write,
-//! execute and observe, notifies changes of observed values, and in queue mode sleeps between its
-//! updates. It encodes values in the configured formats. It sends measured values on order. Without
-//! LwM2M it serves a few CoAP paths, posts data and sends bare datagrams. Long bodies are
-//! transferred block-wise.
+//! The device has one server, whose account it may have to get from a bootstrap. It registers,
+//! keeps its registration alive, obeys read, write, execute and observe, notifies changes of
+//! observed values, and in queue mode sleeps between its updates. It encodes values in the
+//! configured formats. It sends measured values on order. Without LwM2M it serves a few CoAP paths,
+//! posts data and sends bare datagrams. Long bodies are transferred block-wise.
 
 mod answers;
 mod blocks;

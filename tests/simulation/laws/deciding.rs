@@ -43,8 +43,8 @@ impl LawChecker {
         {
             open.acknowledged_at_ms.get_or_insert(at_ms);
         }
-        // A device that asks for its bootstrap answers nothing else, and an answer to a request of a
-        // campaign that ended changes nothing.
+        // A device that asks for its bootstrap answers nothing else, and an answer to a request of
+        // a campaign that ended changes nothing.
         let (took, attempts) = (&decision.took, &self.attempts);
         self.open[who].take_if(|open| {
             let begun = attempts.get(&open.attempt);

@@ -90,8 +90,8 @@ impl World {
         self.check(verdict);
         let done = match self.disk.durable.apply(batch) {
             Ok(done) => done,
-            // The device that does not exist ended its row when it was removed; the customer changed
-            // a profile.
+            // The device that does not exist ended its row when it was removed; the customer
+            // changed a profile.
             Err(_) if matches!(author, Author::Campaign(_) | Author::Bootstrap(..)) => {
                 return (author, CommitResult::Conflict);
             }
