@@ -164,6 +164,7 @@ fn a_campaign_of_ten_thousand_devices_ends_whatever_fails() {
             retries: 1,
             canary_percent: Some(1),
             halt_at_failed_percent: Some(10),
+            not_after: Timestamp::from_ms(world.now_ms).plus_ms(2 * HOUR),
             ..rules(&world)
         },
     );
@@ -178,7 +179,7 @@ fn a_campaign_of_ten_thousand_devices_ends_whatever_fails() {
         }
     }
     world.faults = Faults::NONE;
-    world.pass(25 * HOUR);
+    world.pass(3 * HOUR);
     assert_eq!(world.campaign_state(id), CampaignState::Done);
     let succeeded = world.count(id, UpdateState::Succeeded);
     assert!(succeeded > 9_000, "{succeeded}");
