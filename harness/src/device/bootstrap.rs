@@ -126,9 +126,9 @@ impl SimulatedDevice {
         path: Path,
         operation: Operation,
     ) -> ResponseContent {
-        let done = match operation {
-            Operation::Write => self.resources.provision(path, request),
-            _ => self.resources.discover(path),
+        let done = match operation == Operation::Write {
+            true => self.resources.provision(path, request),
+            false => self.resources.discover(path),
         };
         let outcome = done.unwrap_or_else(ResponseContent::of);
         if outcome.code.is_success() {

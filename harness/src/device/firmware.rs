@@ -57,14 +57,15 @@ impl SimulatedDevice {
 
     /// Begins a download or an installation. An empty URI ends a download.
     pub(super) fn begin_update_step(&mut self, answered_at_ms: i64, step: Consequence) {
+        let installs = matches!(step, Consequence::Install { .. });
         let uri = self.resources.value(FIRMWARE_URI);
-        let state = match step {
-            Consequence::Install { .. } => INSTALLS,
-            _ if uri == Some(&Value::String(String::new())) => {
-                self.session.update = None;
-                return self.firmware_is(IDLE, 0);
-            }
-            _ => DOWNLOADS,
+        if !installs && uri == Some(&Value::String(String::new())) {
+            self.session.update = None;
+            return self.firmware_is(IDLE, 0);
+        }
+        let state = match installs {
+            true => INSTALLS,
+            false => DOWNLOADS,
         };
         self.firmware_is(state, 0);
         let ends_at_ms = answered_at_ms.saturating_add(CONSEQUENCE_AFTER_MS);
