@@ -44,6 +44,16 @@ impl SimulatedDevice {
         self.configuration.bootstrap.filter(|_| !self.has_account)
     }
 
+    /// Whether a bootstrap is under way, and the server may still go on with it.
+    pub(super) fn is_being_bootstrapped(&self, now_ms: i64) -> bool {
+        match self.session.registration {
+            RegistrationPhase::Bootstrapping { until_ms } => now_ms < until_ms,
+            RegistrationPhase::Resting { .. }
+            | RegistrationPhase::Registering
+            | RegistrationPhase::Registered { .. } => false,
+        }
+    }
+
     pub(super) fn begin_bootstrap(
         &mut self,
         now_ms: i64,

@@ -52,6 +52,9 @@ impl SimulatedDevice {
     /// Contacts the server: with an update if the device is registered, otherwise with a
     /// registration.
     pub(super) fn begin_contact(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
+        if self.is_being_bootstrapped(now_ms) {
+            return;
+        }
         let lifetime_s = self.lifetime_s();
         let interval_ms = self.update_interval_ms();
         let RegistrationPhase::Registered {
