@@ -12,42 +12,39 @@ export interface Part {
   from: number;
   to: number;
   linesBefore: number;
+  header: Header;
 }
 
-/** The parts of a file; the first line of a CSV file, which names the columns, is in none. */
+/** What names the columns of a CSV file, and belongs before each of its parts: its bytes and its lines. */
+export interface Header {
+  end: number;
+  lines: number;
+}
+
+/** The parts of a file. The header of a CSV file is in none of them; a file without more has no part. */
 export async function* partsOf(file: Blob, isCsv: boolean): AsyncGenerator<Part, void> {
   const scan = new Scan(isCsv);
   for (let at = 0; at < file.size; at += stepBytes) {
     const bytes = new Uint8Array(await file.slice(at, at + stepBytes).arrayBuffer());
     yield* scan.take(bytes, at);
   }
-  if (scan.from < file.size) yield { ...scan.begun(), to: file.size };
-}
-
-/** Where the line that names the columns ends. */
-export async function headerEnd(file: Blob): Promise<number> {
-  const bytes = new Uint8Array(await file.slice(0, stepBytes).arrayBuffer());
-  const end = bytes.indexOf(lineFeed);
-  return end === -1 ? Math.min(file.size, stepBytes) : end + 1;
+  yield* scan.end(file.size);
 }
 
 const lineFeed = 0x0a;
 const quote = 0x22;
 
 class Scan {
-  from = 0;
+  private from = 0;
   private lines = 0;
   private linesBefore = 0;
   /** A line that ends within quotes goes on in the next one. */
   private isQuoted = false;
-  private hasHeader: boolean;
+  /** None until its end was seen. */
+  private header: Header | undefined;
 
   constructor(private readonly isCsv: boolean) {
-    this.hasHeader = isCsv;
-  }
-
-  begun(): Omit<Part, "to"> {
-    return { from: this.from, linesBefore: this.linesBefore };
+    this.header = isCsv ? undefined : { end: 0, lines: 0 };
   }
 
   *take(bytes: Uint8Array, at: number): Generator<Part, void> {
@@ -57,14 +54,20 @@ class Scan {
       this.lines += 1;
       if (this.isQuoted) continue;
       const to = at + index + 1;
-      if (this.hasHeader) {
-        this.hasHeader = false;
+      if (this.header === undefined) {
+        this.header = { end: to, lines: this.lines };
         this.begin(to);
       } else if (this.lines - this.linesBefore >= linesMax) {
-        yield { ...this.begun(), to };
+        yield* this.end(to);
         this.begin(to);
       }
     }
+  }
+
+  /** The part that ends here, if there is one. */
+  *end(to: number): Generator<Part, void> {
+    const { from, linesBefore, header } = this;
+    if (header !== undefined && from < to) yield { from, to, linesBefore, header };
   }
 
   private begin(from: number): void {

@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { type Schemas, api, bodyOf } from "../api/client";
-import { headerEnd, partsOf } from "./importParts";
+import { partsOf } from "./importParts";
 
 /** How far an import is. */
 export interface Progress {
@@ -34,15 +34,14 @@ export function useImport() {
   const start = useMutation({
     mutationFn: async ({ file, stop }: { file: File; stop: AbortSignal }) => {
       const isCsv = file.name.toLowerCase().endsWith(".csv");
-      const end = isCsv ? await headerEnd(file) : 0;
-      const header = file.slice(0, end);
       let sum = nothing;
       setProgress(sum);
-      for await (const { from, to, linesBefore } of partsOf(file, isCsv)) {
+      for await (const { from, to, linesBefore, header } of partsOf(file, isCsv)) {
         if (stop.aborted) break;
-        const answer = await imported(new Blob([header, file.slice(from, to)]), isCsv);
-        // The header is the first line of every part.
-        sum = added(sum, answer, linesBefore - (isCsv ? 1 : 0), to);
+        const part = new Blob([file.slice(0, header.end), file.slice(from, to)]);
+        const answer = await imported(part, isCsv);
+        // The header is counted in every part.
+        sum = added(sum, answer, linesBefore - header.lines, to);
         setProgress(sum);
       }
       return sum;
