@@ -25,7 +25,8 @@ export const jobQuery = (job: string) =>
 
 export const jobDevicesQuery = (job: string, page: number, isRunning: boolean) =>
   queryOptions({
-    queryKey: ["jobs", "one", job, "devices", page],
+    // With the end of the job the devices are read once more.
+    queryKey: ["jobs", "one", job, "devices", page, isRunning],
     queryFn: () => {
       const params = { path: { job }, query: { page, pageSize } };
       return bodyOf(api.GET("/management-api/v1/jobs/{job}/devices", { params }));
