@@ -131,6 +131,25 @@ fn a_value_moves_in_its_chart() {
 }
 
 #[test]
+fn a_page_follows_events_and_polls_without_a_stream() {
+    let mut fleet = Fleet::new();
+    let mut story = fleet.story("live", &fleet.owner);
+    for degrees in [23.5, 24.5] {
+        story.wait_for(&format!("the device sends {degrees}"));
+        fleet.send(degrees);
+    }
+    let caller = fleet.owner.caller(&fleet.service);
+    for count in 2..=5 {
+        story.wait_for(&format!("request {count} fails"));
+        let request = caller.create_action(ID, &write("/1/0/1", "soon"));
+        caller.final_action(&request);
+    }
+    story.wait_for("the device sends 25.5");
+    fleet.send(25.5);
+    story.end();
+}
+
+#[test]
 fn the_operator_creates_a_customer_and_an_api_client() {
     let fleet = Fleet::new();
     fleet.story("operator", &fleet.owner).end();

@@ -1,5 +1,5 @@
 // The history of a device, newest first: its messages, a chart of numbers, and a file of them.
-import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 
 import type { Schemas } from "../api/client";
@@ -8,6 +8,7 @@ import { csvOf, saveAs } from "../ui/csv";
 import { Filters, SearchField } from "../ui/Filters";
 import { Refused } from "../ui/forms";
 import { LoadMore } from "../ui/LoadMore";
+import { useNewestFirst } from "../ui/newest";
 import { DataTable, Select } from "../ui/parts";
 import type { Point } from "../ui/scale";
 import { type Search, given, text, word } from "../ui/search";
@@ -26,7 +27,7 @@ import {
   rowsOf,
 } from "./history";
 import { valueText } from "./objects";
-import { historyQuery, seriesQuery, wholeHistory } from "./query";
+import { history, seriesQuery, wholeHistory } from "./query";
 
 export function readHistorySearch(search: Search): HistorySearch {
   return given({
@@ -39,13 +40,12 @@ export function readHistorySearch(search: Search): HistorySearch {
 
 export function DeviceMessages(props: { id: string; search: HistorySearch }) {
   const { id, search } = props;
-  const query = useInfiniteQuery(historyQuery(id, search));
+  const { result, query } = useNewestFirst(history(id, search));
   return (
     <>
       <HistoryFilters id={id} search={search} />
-      <Loaded what="messages" query={query}>
-        {({ pages }) => {
-          const messages = pages.flatMap((page) => page.items);
+      <Loaded what="messages" query={result}>
+        {(messages) => {
           if (messages.length === 0) {
             return <Empty title="No messages.">Messages of a device are kept for 7 days.</Empty>;
           }

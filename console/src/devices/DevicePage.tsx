@@ -4,6 +4,7 @@ import { Link, Outlet } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
 import type { Schemas } from "../api/client";
+import { useDeviceEvents } from "../live/events";
 import { StatusBadge, reasonOf, summaryOf } from "../requests/parts";
 import { cancelColumn } from "../requests/RequestsPage";
 import { useCancelAll } from "../requests/query";
@@ -29,6 +30,7 @@ const tabs = [
 
 export function DevicePage(props: { id: string }) {
   const session = useSession();
+  useDeviceEvents(props.id);
   return (
     <Page
       title={props.id}

@@ -1,14 +1,10 @@
 // Devices: the list, one of them, its messages, and the names of its objects.
-import {
-  infiniteQueryOptions,
-  keepPreviousData,
-  queryOptions,
-  useQueries,
-  useQuery,
-} from "@tanstack/react-query";
+import { keepPreviousData, queryOptions, useQueries, useQuery } from "@tanstack/react-query";
 
 import { type Schemas, api, bodyOf } from "../api/client";
+import { unlessLive } from "../live/events";
 import { useScope } from "../session/query";
+import type { NewestFirst } from "../ui/newest";
 import { given } from "../ui/search";
 import type { HistorySearch, Message } from "./history";
 import { type ObjectInfo, infoOfDefinition, loadRegistry } from "./objects";
@@ -57,7 +53,8 @@ export const deviceQuery = (device: string) =>
     queryKey: ["device", device],
     queryFn: () =>
       bodyOf(api.GET("/management-api/v1/devices/{device}", { params: { path: { device } } })),
-    refetchInterval: 3_000,
+    // No event tells that a device fell asleep, or what became of a request that did not fail.
+    refetchInterval: unlessLive(3_000, 10_000),
   });
 
 const messages = "/management-api/v1/devices/{device}/messages";
@@ -68,15 +65,19 @@ function messagesOf(device: string, search: HistorySearch, pageSize: number, cur
   return bodyOf(api.GET(messages, { params: { path: { device }, query } }));
 }
 
-export const historyQuery = (device: string, search: HistorySearch) =>
-  infiniteQueryOptions({
-    queryKey: ["device", device, "messages", search],
-    queryFn: ({ pageParam }) =>
-      messagesOf(device, search, search.path === undefined ? 25 : 100, pageParam),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ nextCursor }) => nextCursor,
-    refetchInterval: 10_000,
-  });
+type MessagePage = Awaited<ReturnType<typeof messagesOf>>;
+
+export const history = (
+  device: string,
+  search: HistorySearch,
+): NewestFirst<Message, MessagePage, string> => ({
+  queryKey: ["device", device, "messages", search],
+  read: (cursor) => messagesOf(device, search, search.path === undefined ? 25 : 100, cursor),
+  behind: ({ nextCursor }) => nextCursor,
+  idOf: ({ id }) => id,
+  // SMS are among the messages, and not among the events.
+  refetchInterval: unlessLive(10_000, 30_000),
+});
 
 /** A week: as long as messages are kept by default. */
 const weekMs = 7 * 24 * 3_600_000;
@@ -92,7 +93,7 @@ export const seriesQuery = (device: string, path: string, { from, to }: HistoryS
       const params = { path: { device }, query };
       return bodyOf(api.GET("/management-api/v1/devices/{device}/series", { params }));
     },
-    refetchInterval: 10_000,
+    refetchInterval: unlessLive(10_000, 60_000),
   });
 
 /** As many messages as a file takes: a device of a message a minute has as many in a week. */

@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 
+import { useFleetEvents } from "../live/events";
 import { Filters, SearchField } from "../ui/Filters";
 import { PagedTable } from "../ui/PagedTable";
 import { Badge, Card, Page, Select } from "../ui/parts";
@@ -30,6 +31,7 @@ export function CategoryBadge(props: { category: "error" | "info" }) {
 }
 
 export function LogPage(props: { search: LogSearch }) {
+  useFleetEvents(["ERROR"]);
   return (
     <Page title="Log">
       <Scoped scope="logs:read">

@@ -2,6 +2,7 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { type Schemas, api, bodyOf } from "../api/client";
+import { unlessLive } from "../live/events";
 
 export const categories = [
   ["error", "Errors"],
@@ -37,7 +38,8 @@ export const logQuery = (search: LogSearch) =>
         }),
       ),
     placeholderData: keepPreviousData,
-    refetchInterval: 10_000,
+    // Only errors are events.
+    refetchInterval: unlessLive(10_000, 30_000),
   });
 
 export const entryQuery = (entry: string) =>

@@ -3,6 +3,7 @@ import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
 import { Destinations } from "../integrations/IntegrationsPage";
+import { useFleetEvents } from "../live/events";
 import { Statistics } from "../logs/LogPage";
 import { statuses } from "../requests/words";
 import { useScope } from "../session/query";
@@ -11,6 +12,7 @@ import { Empty } from "../ui/states";
 import { type Count, deviceCountQuery, requestCountQuery } from "./query";
 
 export function OverviewPage() {
+  useFleetEvents(["LIFECYCLE", "ERROR", "ACTION_RESULT"]);
   const maySee = {
     devices: useScope("devices:read"),
     requests: useScope("actions:read"),

@@ -2,6 +2,7 @@
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, bodyOf } from "../api/client";
+import { unlessLive } from "../live/events";
 import type { Status } from "../requests/words";
 import { given } from "../ui/search";
 
@@ -22,7 +23,7 @@ export const deviceCountQuery = (registered: boolean | undefined) =>
       const page = await bodyOf(api.GET("/management-api/v1/devices", { params: { query } }));
       return { number: page.total, isExact: page.totalIsExact };
     },
-    refetchInterval: 10_000,
+    refetchInterval: unlessLive(10_000, 30_000),
   });
 
 export const requestCountQuery = (status: Status) =>

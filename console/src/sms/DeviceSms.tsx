@@ -1,5 +1,4 @@
 // The SMS console of a device: what was said in both directions, and what to say next.
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 
@@ -8,11 +7,12 @@ import { WithDevice } from "../devices/DevicePage";
 import { useScope } from "../session/query";
 import { Choice, Form, Refused, TextArea } from "../ui/forms";
 import { LoadMore } from "../ui/LoadMore";
+import { useNewestFirst } from "../ui/newest";
 import { Badge, Card, ConfirmButton } from "../ui/parts";
 import { Empty, Loaded, Notice, Scoped, type Tone } from "../ui/states";
 import { Time } from "../ui/Time";
 import { partsMax, sizeOf } from "./parts";
-import { smsQuery, useCancelSms, useSendSms } from "./query";
+import { conversation, useCancelSms, useSendSms } from "./query";
 import { SourceField } from "./SourceField";
 
 type Sms = Schemas["Sms"];
@@ -27,15 +27,14 @@ export function DeviceSms(props: { id: string }) {
 }
 
 function Console({ device }: { device: Schemas["InspectedDevice"] }) {
-  const query = useInfiniteQuery(smsQuery(device.iccid));
+  const { result, query } = useNewestFirst(conversation(device.iccid));
   const mayWrite = useScope("sms:write");
-  const latest = query.data?.pages.flatMap(({ items }) => items) ?? [];
-  const source = latest.find(isSent)?.source_address;
+  const source = result.data?.find(isSent)?.source_address;
   return (
     <>
       <Card title="Conversation">
-        <Loaded what="SMS" query={query}>
-          {() =>
+        <Loaded what="SMS" query={result}>
+          {(latest) =>
             latest.length === 0 ? (
               <Empty title="No SMS yet.">SMS are kept for 14 days.</Empty>
             ) : (

@@ -1,25 +1,24 @@
 // SMS: those of a SIM in both directions, and those that send and cancel one.
-import {
-  infiniteQueryOptions,
-  queryOptions,
-  useMutation,
-  useQueryClient,
-} from "@tanstack/react-query";
+import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { type Schemas, api, bodyIfAny, bodyOf } from "../api/client";
+import { type NewestFirst, loadedKey } from "../ui/newest";
 
 const path = "/management-api/v1/sims/{iccid}/sms";
 const pageSize = 25;
 
-export const smsQuery = (iccid: string) =>
-  infiniteQueryOptions({
-    queryKey: ["sms", iccid],
-    queryFn: ({ pageParam: page }) =>
-      bodyOf(api.GET(path, { params: { path: { iccid }, query: { page, pageSize } } })),
-    initialPageParam: 1,
-    getNextPageParam: ({ page, pageAmount }) => (page < pageAmount ? page + 1 : undefined),
-    refetchInterval: 3_000,
-  });
+const pageOf = (iccid: string, page: number) =>
+  bodyOf(api.GET(path, { params: { path: { iccid }, query: { page, pageSize } } }));
+
+type SmsPage = Awaited<ReturnType<typeof pageOf>>;
+
+export const conversation = (iccid: string): NewestFirst<Schemas["Sms"], SmsPage, number> => ({
+  queryKey: ["sms", iccid],
+  read: (page = 1) => pageOf(iccid, page),
+  behind: ({ page, pageAmount }) => (page < pageAmount ? page + 1 : undefined),
+  idOf: ({ id }) => id,
+  refetchInterval: 3_000,
+});
 
 /** Sends an SMS. */
 export function useSendSms(iccid: string) {
@@ -37,7 +36,8 @@ export function useCancelSms(iccid: string) {
   return useMutation({
     mutationFn: (sms: number) =>
       bodyOf(api.DELETE(`${path}/{sms}`, { params: { path: { iccid, sms } } })),
-    onSettled: () => queries.invalidateQueries({ queryKey: ["sms", iccid] }),
+    // It may be an older one.
+    onSettled: () => queries.invalidateQueries({ queryKey: loadedKey(["sms", iccid]) }),
   });
 }
 
