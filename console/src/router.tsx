@@ -19,6 +19,10 @@ import { NewDevicePage } from "./devices/NewDevicePage";
 import { IntegrationPage } from "./integrations/IntegrationPage";
 import { IntegrationsPage } from "./integrations/IntegrationsPage";
 import { NewIntegrationPage } from "./integrations/NewIntegrationPage";
+import { CampaignPage } from "./firmware/CampaignPage";
+import { CampaignsPage, ImagesPage } from "./firmware/FirmwarePages";
+import { NewCampaignPage } from "./firmware/NewCampaignPage";
+import { readAskedSearch } from "./jobs/asked";
 import { BulkPage } from "./jobs/BulkPage";
 import { JobPage, JobsPage } from "./jobs/JobsPage";
 import { EntryPage } from "./logs/EntryPage";
@@ -34,7 +38,7 @@ import { SettingsPage } from "./settings/SettingsPage";
 import { Shell } from "./shell/Shell";
 import { DeviceSms } from "./sms/DeviceSms";
 import { Page } from "./ui/parts";
-import { type Search, given, page, text } from "./ui/search";
+import { type Search, given, page } from "./ui/search";
 import { Empty, Failed } from "./ui/states";
 
 const root = createRootRouteWithContext<{ queries: QueryClient }>()({
@@ -146,11 +150,7 @@ const importing = createRoute({
 const bulk = createRoute({
   getParentRoute: () => root,
   path: "/bulk",
-  validateSearch: (search: Search) => {
-    // The page of a list is no filter.
-    const filter = readDeviceSearch({ ...search, cursor: undefined });
-    return { ...filter, ...given({ ids: text(search, "ids") }) };
-  },
+  validateSearch: readAskedSearch,
   component: () => <BulkPage search={bulk.useSearch()} />,
 });
 
@@ -166,6 +166,37 @@ const job = createRoute({
   path: "/jobs/$jobId",
   validateSearch: paged,
   component: () => <JobPage id={job.useParams().jobId} page={job.useSearch().page ?? 1} />,
+});
+
+const campaigns = createRoute({
+  getParentRoute: () => root,
+  path: "/firmware",
+  validateSearch: paged,
+  component: () => <CampaignsPage page={campaigns.useSearch().page ?? 1} />,
+});
+
+const images = createRoute({
+  getParentRoute: () => root,
+  path: "/firmware/images",
+  validateSearch: paged,
+  component: () => <ImagesPage page={images.useSearch().page ?? 1} />,
+});
+
+const campaign = createRoute({
+  getParentRoute: () => root,
+  path: "/firmware/campaigns/$campaignId",
+  validateSearch: paged,
+  component: function OneCampaign() {
+    const { campaignId } = campaign.useParams();
+    return <CampaignPage id={campaignId} page={campaign.useSearch().page ?? 1} />;
+  },
+});
+
+const newCampaign = createRoute({
+  getParentRoute: () => root,
+  path: "/new-campaign",
+  validateSearch: readAskedSearch,
+  component: () => <NewCampaignPage search={newCampaign.useSearch()} />,
 });
 
 const requests = createRoute({
@@ -267,6 +298,10 @@ const tree = root.addChildren([
   bulk,
   jobs,
   job,
+  campaigns,
+  images,
+  campaign,
+  newCampaign,
   requests,
   request,
   log,

@@ -16,6 +16,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use harness::device::configuration::{Configuration, Reachability};
+use harness::device::resource::firmware;
 use protocol::coap::content::ContentFormat;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::{Measured, Sample};
@@ -150,6 +151,13 @@ fn a_page_follows_events_and_polls_without_a_stream() {
 }
 
 #[test]
+fn a_campaign_halts_and_is_resumed_and_another_is_cancelled() {
+    let fleet = Fleet::new();
+    let _pumps = [("pump-1", 9), ("pump-2", 0)].map(|(id, result)| fleet.updatable(id, result));
+    fleet.story("firmware", &fleet.owner).end();
+}
+
+#[test]
 fn the_operator_creates_a_customer_and_an_api_client() {
     let fleet = Fleet::new();
     fleet.story("operator", &fleet.owner).end();
@@ -173,6 +181,7 @@ struct Fleet {
     endpoint: Endpoint,
     webhook: String,
     request: String,
+    campaign: String,
     service: Service,
 }
 
@@ -210,12 +219,14 @@ impl Fleet {
         // A value of the wrong type fails at once, with an entry of the log.
         let request = caller.create_action(ID, &write("/1/0/1", "soon"));
         caller.final_action(&request);
+        let campaign = skipped_campaign(&caller);
         let mut fleet = Self {
             device,
             owner,
             endpoint,
             webhook,
             request,
+            campaign,
             service,
         };
         fleet.send(21.0);
@@ -264,6 +275,15 @@ impl Fleet {
         network.post(&format!("{NETWORK}/dlr"), &report).expect(202);
     }
 
+    /// A device that downloads firmware with this result, and installs it.
+    fn updatable(&self, id: &str, download: u8) -> Device {
+        let caller = self.owner.caller(&self.service);
+        caller.create_device(id, DEVICE_IP);
+        let mut configuration = Configuration::new(id);
+        configuration.resources.extend(firmware(download, 1));
+        Device::registered(&self.service, configuration)
+    }
+
     /// Begins a story, told by a person with these credentials.
     fn story(&self, name: &str, client: &ApiClient) -> Story {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -281,6 +301,7 @@ impl Fleet {
             .env("CLIENT_SECRET", &client.secret)
             .env("WEBHOOK", &self.webhook)
             .env("FAILED_REQUEST", &self.request)
+            .env("CAMPAIGN", &self.campaign)
             .env("CUSTOMER", &self.owner.customer)
             .env("ENDPOINT", self.endpoint.url(""))
             .env("OPERATOR_TOKEN", self.service.operator_token());
@@ -296,6 +317,22 @@ fn failing_webhook(caller: &Caller, endpoint: &Endpoint) -> String {
     });
     let made = caller.post(&format!("{API}/integrate/clouds/webhooks"), &body);
     text(&made.expect(201)["id"])
+}
+
+/// A campaign that has ended: its device has no object of firmware.
+fn skipped_campaign(caller: &Caller) -> String {
+    let images = format!("{API}/firmware/images?name=Meter&version=1.5.0");
+    let image = caller.authorized("POST", &images);
+    let image = image.text("application/octet-stream", "an image");
+    let image = image.send(caller.address()).expect(201)["id"].clone();
+    let campaigns = format!("{API}/firmware/campaigns");
+    let body = json!({ "imageId": image, "deviceIds": [ID], "concurrency": 1 });
+    let campaign = text(&caller.post(&campaigns, &body).expect(201)["id"]);
+    until("the end of the campaign", || {
+        let shown = caller.request("GET", &format!("{campaigns}/{campaign}"));
+        (shown.expect(200)["state"] == "DONE").then_some(())
+    });
+    campaign
 }
 
 fn forward_sms(caller: &Caller, endpoint: &Endpoint) {

@@ -15,7 +15,7 @@ await story(async (page) => {
   const named = page.getByRole("navigation", { name: "Views", exact: true }).getByRole("link");
   deepEqual(
     await named.allInnerTexts(),
-    ["Overview", "Devices", "Requests", "Integrations"],
+    ["Overview", "Devices", "Requests", "Firmware", "Integrations"],
     "no log",
   );
   for (const [path, shown, scope] of views) {
@@ -29,7 +29,14 @@ await story(async (page) => {
       const name = await button.evaluate((element) => element.innerText.replace("▾", "").trim());
       equal(looking.test(name.replace(/\s+/g, " ")), true, `${path} has the button ${name}`);
     }
-    for (const leading of ["New", "New device", "Import", "Request to all that match"]) {
+    for (const leading of [
+      "New",
+      "New device",
+      "Import",
+      "Request to all that match",
+      "Firmware for all that match",
+      "New campaign",
+    ]) {
       equal(await page.getByRole("link", { name: leading, exact: true }).count(), 0, leading);
     }
   }

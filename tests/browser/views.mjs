@@ -1,5 +1,5 @@
 // Every view of a person with all scopes: its path, what it shows once it is loaded, and the scope it needs.
-const { WEBHOOK, FAILED_REQUEST, CUSTOMER } = process.env;
+const { WEBHOOK, FAILED_REQUEST, CUSTOMER, CAMPAIGN } = process.env;
 
 export const views = [
   ["", "Requests of the last 7 days", "devices:read"],
@@ -17,6 +17,10 @@ export const views = [
   ["/bulk?q=meter", "All devices that match", "actions:write"],
   ["/bulk?ids=meter-1", "Selected devices (1)", "actions:write"],
   ["/jobs", "Requests to all devices that matched", "actions:read"],
+  ["/firmware", "Skipped", "devices:read"],
+  ["/firmware/images", "Meter 1.5.0", "devices:read"],
+  [`/firmware/campaigns/${CAMPAIGN}`, "1 of 1 devices have ended.", "devices:read"],
+  ["/new-campaign?q=meter", "Create the campaign", "devices:write"],
   ["/requests", "write /1/0/1 = soon", "actions:read"],
   [`/requests/${FAILED_REQUEST}`, "Why it failed", "actions:read"],
   ["/log", "DeviceController[InvalidDataType]", "logs:read"],

@@ -4,6 +4,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
 import type { Schemas } from "../api/client";
+import type { AskedSearch } from "../jobs/asked";
 import { protocolName, protocols } from "../requests/words";
 import { useScope } from "../session/query";
 import { Filters, SearchField } from "../ui/Filters";
@@ -297,6 +298,7 @@ function Selection(props: {
         <Link to="/bulk" search={filters}>
           Request to all that match
         </Link>
+        <FirmwareLink search={filters} label="Firmware for all that match" />
       </>
     );
   }
@@ -314,11 +316,26 @@ function Selection(props: {
           At most {selectedMax} can be selected: narrow the list, and ask all that match.
         </span>
       ) : (
-        <Link to="/bulk" search={{ ids: [...selected].join(",") }}>
-          Request to the selected
-        </Link>
+        <>
+          <Link to="/bulk" search={{ ids: [...selected].join(",") }}>
+            Request to the selected
+          </Link>
+          <FirmwareLink
+            search={{ ids: [...selected].join(",") }}
+            label="Firmware for the selected"
+          />
+        </>
       )}
     </>
+  );
+}
+
+function FirmwareLink(props: { search: AskedSearch; label: string }) {
+  if (!useScope("devices:write")) return null;
+  return (
+    <Link to="/new-campaign" search={props.search}>
+      {props.label}
+    </Link>
   );
 }
 

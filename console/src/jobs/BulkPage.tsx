@@ -4,70 +4,27 @@ import { useState } from "react";
 
 import type { Schemas } from "../api/client";
 import { deviceColumn } from "../devices/DeviceLink";
-import { type DeviceSearch, filterOf } from "../devices/query";
 import { type NewRequest, requestOf } from "../requests/newRequest";
 import { summaryOf } from "../requests/parts";
 import { RequestFields, useProtocol } from "../requests/RequestFields";
 import { Form, Refused } from "../ui/forms";
-import { Card, ConfirmButton, DataTable, Facts, Page } from "../ui/parts";
-import { Empty, Notice, Scoped } from "../ui/states";
-import { type Asked, useAskMany, useDryRun } from "./query";
+import { Card, ConfirmButton, DataTable, Page } from "../ui/parts";
+import { Empty, Scoped } from "../ui/states";
+import { type Asked, type AskedSearch, askedOf } from "./asked";
+import { AskedDevices } from "./AskedDevices";
+import { useAskMany, useDryRun } from "./query";
 
-/** Which devices a view asks: those of `ids`, or those that match the rest. */
-export interface BulkSearch extends DeviceSearch {
-  ids?: string;
-}
-
-export function BulkPage({ search }: { search: BulkSearch }) {
-  const { ids, ...filter } = search;
-  const asked: Asked =
-    ids === undefined
-      ? { filter: filterOf(filter) }
-      : { deviceIds: ids.split(",").filter(Boolean) };
+export function BulkPage({ search }: { search: AskedSearch }) {
+  const asked = askedOf(search);
   return (
     <Page title="Request to many devices">
       <Scoped scope="actions:write">
-        <Devices asked={asked} />
+        <AskedDevices asked={asked} />
         <Bulk key={JSON.stringify(asked)} asked={asked} />
       </Scoped>
     </Page>
   );
 }
-
-function Devices({ asked }: { asked: Asked }) {
-  if ("deviceIds" in asked) {
-    return (
-      <Card title={`Selected devices (${asked.deviceIds.length})`}>
-        <p className="ids">{asked.deviceIds.join(", ")}</p>
-      </Card>
-    );
-  }
-  const conditions = Object.entries(asked.filter).map(([name, value]): [string, string] => [
-    conditionNames[name as keyof Schemas["DeviceFilter"]],
-    String(value),
-  ]);
-  return (
-    <Card title="All devices that match">
-      {conditions.length === 0 ? (
-        <Notice tone="warn">There is no condition: every device matches.</Notice>
-      ) : (
-        <Facts of={conditions} />
-      )}
-    </Card>
-  );
-}
-
-const conditionNames: Record<keyof Schemas["DeviceFilter"], string> = {
-  q: "Begins with",
-  registered: "Registered",
-  protocol: "Protocol",
-  tag: "Tag",
-  version: "LwM2M version",
-  object: "Has object",
-  firmware: "Firmware",
-  lastSeenBefore: "Not seen since",
-  lastSeenAfter: "Seen since",
-};
 
 function Bulk({ asked }: { asked: Asked }) {
   const [protocol, choose] = useProtocol();

@@ -3,6 +3,7 @@ import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@ta
 
 import { type Schemas, api, bodyOf } from "../api/client";
 import type { NewRequest } from "../requests/newRequest";
+import type { Asked } from "./asked";
 
 const actions = "/management-api/v1/integrate/devices/actions";
 const pageSize = 20;
@@ -44,9 +45,6 @@ export function useCancelJob() {
     onSettled: () => queries.invalidateQueries({ queryKey: ["jobs"] }),
   });
 }
-
-/** Which devices are asked: those of a list, or those that match. */
-export type Asked = { deviceIds: string[] } | { filter: Schemas["DeviceFilter"] };
 
 /** Counts the devices that match, and creates nothing. */
 export function useDryRun() {

@@ -17,6 +17,7 @@ const views = [
   ["/", "Overview", ["devices:read", "actions:read", "logs:read", "integrations:read"]],
   ["/devices", "Devices", ["devices:read"]],
   ["/requests", "Requests", ["actions:read"]],
+  ["/firmware", "Firmware", ["devices:read"]],
   ["/log", "Log", ["logs:read"]],
   ["/integrations", "Integrations", ["integrations:read", "plugins:read", "sms:read"]],
   ["/settings", "Settings", ["settings:read"]],
