@@ -17,6 +17,7 @@ use serde_json::json;
 
 use harness::device::configuration::{Configuration, Reachability};
 use harness::device::resource::firmware;
+use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::{Measured, Sample};
@@ -27,15 +28,20 @@ use vocabulary::client::ApiClient;
 use vocabulary::device::{DEVICE_IP, Device};
 use vocabulary::endpoint::{Endpoint, Reply};
 use vocabulary::lwm2m::{read, when_active, write};
+use vocabulary::plain::answer;
 use vocabulary::poll::until;
 use vocabulary::program::Program;
 use vocabulary::service::Service;
+use vocabulary::wire::{DeviceSocket, request};
 
 /// The device id, which the stories know, too.
 const ID: &str = "meter-1";
 
 /// The number of the device, which the stories know, too.
 const MSISDN: &str = "882285100000001";
+
+/// The address of a device that is bootstrapped.
+const BOOTSTRAPPED_IP: &str = "127.0.0.21";
 
 const NETWORK: &str = "/operator-api/v1/network/sms";
 
@@ -155,6 +161,19 @@ fn a_campaign_halts_and_is_resumed_and_another_is_cancelled() {
     let fleet = Fleet::new();
     let _pumps = [("pump-1", 9), ("pump-2", 0)].map(|(id, result)| fleet.updatable(id, result));
     fleet.story("firmware", &fleet.owner).end();
+}
+
+#[test]
+fn a_bootstrap_is_configured_and_shown_step_by_step() {
+    let fleet = Fleet::with(&[("SIGNALBOX_BOOTSTRAP_NOSEC", "true")]);
+    let device = json!({ "deviceId": "boot-1", "ip": BOOTSTRAPPED_IP });
+    let caller = fleet.owner.caller(&fleet.service);
+    caller.post(&format!("{API}/devices"), &device).expect(201);
+    let mut story = fleet.story("bootstrap", &fleet.owner);
+    story.wait_for("the device refuses the first step of its bootstrap");
+    fleet.refuse_bootstrap("boot-1");
+    story.go_on();
+    story.end();
 }
 
 #[test]
@@ -282,6 +301,21 @@ impl Fleet {
         let mut configuration = Configuration::new(id);
         configuration.resources.extend(firmware(download, 1));
         Device::registered(&self.service, configuration)
+    }
+
+    /// Has a device ask for its bootstrap, and refuse the first request of it.
+    fn refuse_bootstrap(&self, id: &str) {
+        let wire = DeviceSocket::from(BOOTSTRAPPED_IP, &self.service);
+        let ask = request(Code::POST, 1).with_uri_path(["bs"]);
+        let endpoint = format!("ep={id}");
+        let accepted = wire.ask_among_others(&ask.with_uri_query([endpoint.as_str()]));
+        assert_eq!(accepted.code, Code::CHANGED, "{accepted:?}");
+        let asked = wire.receive_request();
+        wire.send(&answer(&asked, Code::BAD_REQUEST).encode());
+        let caller = self.owner.caller(&self.service);
+        until("the end of the bootstrap", || {
+            (caller.inspect(id)["bootstrap"]["state"] == "FAILED").then_some(())
+        });
     }
 
     /// Begins a story, told by a person with these credentials.

@@ -4,6 +4,7 @@ import { Link, Outlet } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
 import type { Schemas } from "../api/client";
+import { LastBootstrap } from "../bootstrap/LastBootstrap";
 import { useDeviceEvents } from "../live/events";
 import { StatusBadge, reasonOf, summaryOf } from "../requests/parts";
 import { cancelColumn } from "../requests/RequestsPage";
@@ -124,6 +125,7 @@ function Overview({ device }: { device: Schemas["InspectedDevice"] }) {
           <Association of={device.association} />
         </Card>
       )}
+      {device.bootstrap !== undefined && <LastBootstrap of={device.bootstrap} />}
       <Card title={`Observations (${device.observations.length})`}>
         <Observations device={device} />
       </Card>

@@ -3,6 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
 import type { Schemas } from "../api/client";
+import { BootstrapConfiguration } from "../bootstrap/BootstrapConfiguration";
 import { Choice, Field, Form, Refused, ShownOnce, TextArea } from "../ui/forms";
 import { Card, ConfirmButton, Facts } from "../ui/parts";
 import { given } from "../ui/search";
@@ -25,6 +26,7 @@ export function DeviceSettings(props: { id: string }) {
             <Properties device={device} />
             <PreSharedKey device={device} />
             <PublicKey device={device} />
+            <BootstrapConfiguration device={device.deviceId} />
             <Removal device={device} />
           </div>
         )}

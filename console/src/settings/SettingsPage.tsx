@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import type { Schemas } from "../api/client";
+import { BootstrapConfiguration } from "../bootstrap/BootstrapConfiguration";
 import { definitionsQuery } from "../devices/query";
 import { useScope, useSession } from "../session/query";
 import { WakeUp } from "../sms/WakeUp";
@@ -20,6 +21,7 @@ export function SettingsPage() {
         <Settings />
         <Definitions />
       </Scoped>
+      {useScope("devices:read") && <BootstrapConfiguration />}
       {useScope("sms:read") && <WakeUp />}
     </Page>
   );
