@@ -33,6 +33,8 @@ import { CustomersPage, StrangersPage } from "./operator/OperatorPages";
 import { OverviewPage } from "./overview/OverviewPage";
 import { RequestPage } from "./requests/RequestPage";
 import { RequestsPage, readRequestSearch } from "./requests/RequestsPage";
+import { NewSchedulePage } from "./schedules/NewSchedulePage";
+import { SchedulePage, SchedulesPage } from "./schedules/SchedulesPages";
 import { sessionQuery, useSession } from "./session/query";
 import { SettingsPage } from "./settings/SettingsPage";
 import { Shell } from "./shell/Shell";
@@ -199,6 +201,26 @@ const newCampaign = createRoute({
   component: () => <NewCampaignPage search={newCampaign.useSearch()} />,
 });
 
+const schedules = createRoute({
+  getParentRoute: () => root,
+  path: "/schedules",
+  validateSearch: paged,
+  component: () => <SchedulesPage page={schedules.useSearch().page ?? 1} />,
+});
+
+const schedule = createRoute({
+  getParentRoute: () => root,
+  path: "/schedules/$scheduleId",
+  component: () => <SchedulePage id={schedule.useParams().scheduleId} />,
+});
+
+const newSchedule = createRoute({
+  getParentRoute: () => root,
+  path: "/new-schedule",
+  validateSearch: readAskedSearch,
+  component: () => <NewSchedulePage search={newSchedule.useSearch()} />,
+});
+
 const requests = createRoute({
   getParentRoute: () => root,
   path: "/requests",
@@ -302,6 +324,9 @@ const tree = root.addChildren([
   images,
   campaign,
   newCampaign,
+  schedules,
+  schedule,
+  newSchedule,
   requests,
   request,
   log,

@@ -177,6 +177,12 @@ fn a_bootstrap_is_configured_and_shown_step_by_step() {
 }
 
 #[test]
+fn a_request_is_put_on_a_schedule() {
+    let fleet = Fleet::new();
+    fleet.story("schedules", &fleet.owner).end();
+}
+
+#[test]
 fn the_operator_creates_a_customer_and_an_api_client() {
     let fleet = Fleet::new();
     fleet.story("operator", &fleet.owner).end();
@@ -201,6 +207,7 @@ struct Fleet {
     webhook: String,
     request: String,
     campaign: String,
+    schedule: String,
     service: Service,
 }
 
@@ -239,6 +246,7 @@ impl Fleet {
         let request = caller.create_action(ID, &write("/1/0/1", "soon"));
         caller.final_action(&request);
         let campaign = skipped_campaign(&caller);
+        let schedule = daily_schedule(&caller);
         let mut fleet = Self {
             device,
             owner,
@@ -246,6 +254,7 @@ impl Fleet {
             webhook,
             request,
             campaign,
+            schedule,
             service,
         };
         fleet.send(21.0);
@@ -336,6 +345,7 @@ impl Fleet {
             .env("WEBHOOK", &self.webhook)
             .env("FAILED_REQUEST", &self.request)
             .env("CAMPAIGN", &self.campaign)
+            .env("SCHEDULE", &self.schedule)
             .env("CUSTOMER", &self.owner.customer)
             .env("ENDPOINT", self.endpoint.url(""))
             .env("OPERATOR_TOKEN", self.service.operator_token());
@@ -367,6 +377,24 @@ fn skipped_campaign(caller: &Caller) -> String {
         (shown.expect(200)["state"] == "DONE").then_some(())
     });
     campaign
+}
+
+/// A schedule that is paused: no job of it disturbs a story.
+fn daily_schedule(caller: &Caller) -> String {
+    let mut request = read("/3/0/9");
+    request["protocol"] = json!("LWM2M");
+    request["filter"] = json!({ "q": ID });
+    let body = json!({
+        "name": "Battery",
+        "daily": { "at": "06:30", "zone": "UTC" },
+        "request": request,
+    });
+    let made = caller.post(&format!("{API}/schedules"), &body);
+    let schedule = text(&made.expect(201)["id"]);
+    let path = format!("{API}/schedules/{schedule}");
+    let paused = caller.try_send("PATCH", &path, &json!({ "state": "PAUSED" }));
+    paused.unwrap().expect(200);
+    schedule
 }
 
 fn forward_sms(caller: &Caller, endpoint: &Endpoint) {

@@ -1,5 +1,5 @@
 // Every view of a person with all scopes: its path, what it shows once it is loaded, and the scope it needs.
-const { WEBHOOK, FAILED_REQUEST, CUSTOMER, CAMPAIGN } = process.env;
+const { WEBHOOK, FAILED_REQUEST, CUSTOMER, CAMPAIGN, SCHEDULE } = process.env;
 
 export const views = [
   ["", "Requests of the last 7 days", "devices:read"],
@@ -21,6 +21,9 @@ export const views = [
   ["/firmware/images", "Meter 1.5.0", "devices:read"],
   [`/firmware/campaigns/${CAMPAIGN}`, "1 of 1 devices have ended.", "devices:read"],
   ["/new-campaign?q=meter", "Create the campaign", "devices:write"],
+  ["/schedules", "Battery", "actions:read"],
+  [`/schedules/${SCHEDULE}`, "daily at 06:30", "actions:read"],
+  ["/new-schedule?q=meter", "Create the schedule", "actions:write"],
   ["/requests", "write /1/0/1 = soon", "actions:read"],
   [`/requests/${FAILED_REQUEST}`, "Why it failed", "actions:read"],
   ["/log", "DeviceController[InvalidDataType]", "logs:read"],

@@ -17,7 +17,14 @@ import { useAskMany, useDryRun } from "./query";
 export function BulkPage({ search }: { search: AskedSearch }) {
   const asked = askedOf(search);
   return (
-    <Page title="Request to many devices">
+    <Page
+      title="Request to many devices"
+      actions={
+        <Link to="/new-schedule" search={search}>
+          On a schedule
+        </Link>
+      }
+    >
       <Scoped scope="actions:write">
         <AskedDevices asked={asked} />
         <Bulk key={JSON.stringify(asked)} asked={asked} />

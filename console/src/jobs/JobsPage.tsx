@@ -93,7 +93,14 @@ function Progress({ job }: { job: Job }) {
         of={[
           ["State", <StateBadge key="" state={job.state} />],
           ["Created", <Time key="" at={job.created} />],
-          ["Schedule", job.scheduleId],
+          [
+            "Schedule",
+            job.scheduleId && (
+              <Link key="" to="/schedules/$scheduleId" params={{ scheduleId: job.scheduleId }}>
+                {job.scheduleId}
+              </Link>
+            ),
+          ],
         ]}
       />
       {mayWrite && job.state === "RUNNING" && (

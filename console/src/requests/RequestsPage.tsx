@@ -55,7 +55,15 @@ export const cancelColumn: Column<Schemas["ActionRequest"]> = {
 
 export function RequestsPage(props: { search: RequestSearch }) {
   return (
-    <Page title="Requests" actions={<Link to="/jobs">Jobs</Link>}>
+    <Page
+      title="Requests"
+      actions={
+        <>
+          <Link to="/jobs">Jobs</Link>
+          <Link to="/schedules">Schedules</Link>
+        </>
+      }
+    >
       <Scoped scope="actions:read">
         <RequestFilters search={props.search} />
         <RequestList search={props.search} columns={[deviceColumn, ...requestColumns]} />
