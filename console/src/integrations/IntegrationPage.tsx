@@ -1,6 +1,7 @@
 // One destination: how it is, what waits for it, and what it did not take.
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
 
 import { deviceColumn } from "../devices/DeviceLink";
 import { useScope } from "../session/query";
@@ -9,10 +10,12 @@ import { LoadMore } from "../ui/LoadMore";
 import { Card, ConfirmButton, DataTable, Facts, Page } from "../ui/parts";
 import { Empty, Loaded, Notice, Scoped } from "../ui/states";
 import { Age, Time } from "../ui/Time";
+import { wordsOf } from "../ui/words";
 import { StateBadge } from "./IntegrationsPage";
 import { type Destination, type KindName, isKind, kinds } from "./kinds";
-import { ForwarderFields } from "./NewIntegrationPage";
-import { destinationQuery, lettersQuery, useAct, useCreate, useRemove } from "./query";
+import { DestinationFields } from "./DestinationFields";
+import { destinationQuery, lettersQuery, useAct, useChange, useRemove } from "./query";
+import { wantedText } from "./wantedEvents";
 
 export function IntegrationPage(props: { kind: string; id: string }) {
   if (!isKind(props.kind)) {
@@ -65,7 +68,7 @@ function State({ destination }: { destination: Destination }) {
         of={[
           ["State", <StateBadge key="" destination={destination} />],
           ["Target", destination.target],
-          ["Events", destination.eventTypes.map(wordsOf).join(", ") || "all"],
+          ["Events", wantedText(destination.eventTypes)],
           ["Waiting", backlog?.waiting],
           ["Dead letters", backlog?.deadLetters],
           ["Created", <Time key="" at={destination.created} />],
@@ -92,27 +95,29 @@ function State({ destination }: { destination: Destination }) {
         </div>
       )}
       <ActResult act={act} />
-      {mayWrite && kind === "sms" && <Change target={destination.target} />}
+      {mayWrite && kinds[kind].change !== undefined && <Change destination={destination} />}
       {mayWrite && <RemoveButton destination={destination} />}
     </Card>
   );
 }
 
-/** The forwarder has one property. */
-function Change(props: { target: string }) {
-  const change = useCreate("sms");
+function Change({ destination }: { destination: Destination }) {
+  const { kind, id, name } = destination;
+  const change = useChange(kind, id);
+  // What is changed meanwhile is not what the fields began with.
+  const [was] = useState(destination);
   return (
     <details>
-      <summary>Change the URL</summary>
+      <summary>Change</summary>
       <Form
-        label="URL of the forwarder"
+        label={`Change ${name}`}
         submit="Save"
         done={change.isSuccess && "Saved."}
         isPending={change.isPending}
         error={change.error}
         act={(typed) => change.mutate(typed)}
       >
-        <ForwarderFields url={props.target} />
+        <DestinationFields kind={kind} of={was} />
       </Form>
     </details>
   );
@@ -137,11 +142,6 @@ function RemoveButton({ destination }: { destination: Destination }) {
       <Refused error={remove.error} />
     </>
   );
-}
-
-/** A word of the API as people read it. */
-function wordsOf(word: string): string {
-  return word.toLowerCase().replaceAll("_", " ");
 }
 
 function ActResult({ act }: { act: ReturnType<typeof useAct> }) {

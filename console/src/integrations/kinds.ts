@@ -3,6 +3,7 @@ import { type Schemas, api, bodyIfAny, bodyOf } from "../api/client";
 import type { Scope } from "../session/query";
 import { given } from "../ui/search";
 import type { Typed } from "../ui/typed";
+import { wantedOf } from "./wantedEvents";
 
 export type KindName = "webhooks" | "mqtt" | "plugins" | "sms";
 
@@ -17,10 +18,14 @@ export interface Destination {
   state: State;
   failureReason: string | undefined;
   replaying: boolean;
-  eventTypes: string[];
+  eventTypes: Schemas["EventType"][];
   created: string;
   updated: string;
   backlog: Schemas["Backlog"] | undefined;
+  /** What can be changed of a webhook. */
+  webhook?: Schemas["Webhook"];
+  /** What can be changed of a broker. */
+  broker?: Schemas["Broker"];
 }
 
 type Page<T> = Promise<{ items: T[]; pageAmount: number }>;
@@ -38,6 +43,8 @@ export interface Kind {
   restart?: (id: string) => Promise<unknown>;
   /** Creates one from what was typed; its id is the result. */
   create: (typed: Typed) => Promise<string>;
+  /** Changes one to what was typed, where the kind can be changed. */
+  change?: (id: string, typed: Typed) => Promise<unknown>;
   remove: (id: string) => Promise<unknown>;
   letters: (
     id: string,
@@ -71,13 +78,14 @@ export const kinds: Record<KindName, Kind> = {
     test: (id) => bodyOf(api.POST(`${clouds}/webhooks/{webhook}/test`, webhook(id))),
     restart: (id) => bodyOf(api.POST(`${clouds}/webhooks/{webhook}/restart`, webhook(id))),
     create: async (typed) => {
-      const body = {
-        ...named(typed),
-        eventTypes: eventTypesOf(typed),
-        jsonPayloadEnabled: typed("json") !== undefined,
-        ...given({ secret: typed("secret") }),
-      };
+      const body = { ...webhookOf(typed), ...given({ secret: typed("secret") }) };
       return (await bodyOf(api.POST(`${clouds}/webhooks`, { body }))).id;
+    },
+    change: (id, typed) => {
+      const removed = typed("removeSecret") === undefined ? undefined : null;
+      const secret = typed("secret") ?? removed;
+      const body = { ...webhookOf(typed), ...(secret !== undefined && { secret }) };
+      return bodyOf(api.PATCH(`${clouds}/webhooks/{webhook}`, { ...webhook(id), body }));
     },
     remove: (id) => bodyOf(api.DELETE(`${clouds}/webhooks/{webhook}`, webhook(id))),
     letters: (id, cursor) =>
@@ -99,16 +107,17 @@ export const kinds: Record<KindName, Kind> = {
     test: (id) => bodyOf(api.POST(`${clouds}/mqtt/{broker}/test`, broker(id))),
     restart: (id) => bodyOf(api.POST(`${clouds}/mqtt/{broker}/restart`, broker(id))),
     create: async (typed) => {
-      const body = {
-        ...named(typed),
-        topicPrefix: typed("topicPrefix") ?? "",
-        version: Number(typed("version") ?? 5),
-        commands: typed("commands") !== undefined,
-        eventTypes: eventTypesOf(typed),
-        jsonPayloadEnabled: typed("json") !== undefined,
-        ...given({ username: typed("username"), password: typed("password") }),
-      };
+      const login = given({ username: typed("username"), password: typed("password") });
+      const body = { ...brokerOf(typed), ...login };
       return (await bodyOf(api.POST(`${clouds}/mqtt`, { body }))).id;
+    },
+    change: (id, typed) => {
+      const username = typed("username") ?? null;
+      // A password that is not typed stays, unless there is no user name for it.
+      const password = typed("password") ?? (username === null ? null : undefined);
+      const login = { username, ...(password !== undefined && { password }) };
+      const body = { ...brokerOf(typed), ...login };
+      return bodyOf(api.PATCH(`${clouds}/mqtt/{broker}`, { ...broker(id), body }));
     },
     remove: (id) => bodyOf(api.DELETE(`${clouds}/mqtt/{broker}`, broker(id))),
     letters: (id, cursor) =>
@@ -168,6 +177,7 @@ export const kinds: Record<KindName, Kind> = {
       await bodyOf(api.PUT(forwarder, { body: { url: typed("url") ?? "" } }));
       return forwarderId;
     },
+    change: (_, typed) => bodyOf(api.PUT(forwarder, { body: { url: typed("url") ?? "" } })),
     remove: () => bodyOf(api.DELETE(forwarder)),
     letters: (_, cursor) =>
       bodyOf(api.GET(`${forwarder}/deadletters`, { params: { query: letterQuery(cursor) } })),
@@ -179,23 +189,24 @@ export const kinds: Record<KindName, Kind> = {
 /** The id of the forwarder: a customer has one, or none. */
 const forwarderId = "forwarder";
 
-/** What was typed of a name and a URL. */
-function named(typed: Typed): { name: string; url: string } {
-  return { name: typed("name") ?? "", url: typed("url") ?? "" };
+/** What was typed of a webhook, but its secret. */
+function webhookOf(typed: Typed) {
+  return {
+    name: typed("name") ?? "",
+    url: typed("url") ?? "",
+    eventTypes: wantedOf(typed),
+    jsonPayloadEnabled: typed("json") !== undefined,
+  };
 }
 
-/** The types of events that can be chosen. */
-export const eventTypes = [
-  ["TELEMETRY_DATA", "Data"],
-  ["LIFECYCLE", "Lifecycle"],
-  ["ERROR", "Errors"],
-  ["ACTION_RESULT", "Results of requests"],
-] as const satisfies readonly (readonly [Schemas["WantedEventType"]["type"], string])[];
-
-function eventTypesOf(typed: Typed): Schemas["WantedEventType"][] {
-  return eventTypes
-    .filter(([type]) => typed(type) !== undefined)
-    .map(([type]): Schemas["WantedEventType"] => ({ type }));
+/** What was typed of a broker, but its login. */
+function brokerOf(typed: Typed) {
+  return {
+    ...webhookOf(typed),
+    topicPrefix: typed("topicPrefix") ?? "",
+    version: Number(typed("version") ?? 5),
+    commands: typed("commands") !== undefined,
+  };
 }
 
 /** The kind of an address, if there is such a kind. */
@@ -206,12 +217,13 @@ export function isKind(name: string): name is KindName {
 type Followed<T> = T & { backlog?: Schemas["Backlog"] };
 
 function ofWebhook(webhook: Followed<Schemas["Webhook"]>): Destination {
-  return { ...shared(webhook), kind: "webhooks", name: webhook.name, target: webhook.url };
+  const { name, url } = webhook;
+  return { ...shared(webhook), kind: "webhooks", name, target: url, webhook };
 }
 
 function ofBroker(broker: Followed<Schemas["Broker"]>): Destination {
   const target = `${broker.url} ${broker.topicPrefix}`;
-  return { ...shared(broker), kind: "mqtt", name: broker.name, target };
+  return { ...shared(broker), kind: "mqtt", name: broker.name, target, broker };
 }
 
 function ofPlugin(plugin: Followed<Schemas["Plugin"]>): Destination {
@@ -258,7 +270,7 @@ function shared(destination: Shared): Omit<Destination, "kind" | "name" | "targe
     state: states[destination.state],
     failureReason: destination.failureReason,
     replaying: destination.replaying,
-    eventTypes: (destination.eventTypes ?? []).map(({ type }) => type),
+    eventTypes: destination.eventTypes ?? [],
     created: destination.created,
     updated: destination.updated,
     backlog: destination.backlog,

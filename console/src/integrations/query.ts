@@ -6,6 +6,7 @@ import {
   useQueryClient,
 } from "@tanstack/react-query";
 
+import type { Typed } from "../ui/typed";
 import { type KindName, kinds } from "./kinds";
 
 export const destinationsQuery = (kind: KindName) =>
@@ -52,6 +53,15 @@ export function useCreate(kind: KindName) {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: kinds[kind].create,
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["destinations", kind] }),
+  });
+}
+
+/** Changes a destination. */
+export function useChange(kind: KindName, id: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: async (typed: Typed) => kinds[kind].change?.(id, typed),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["destinations", kind] }),
   });
 }
