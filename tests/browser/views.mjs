@@ -42,5 +42,5 @@ export const operatorViews = [
   [`/customers/${CUSTOMER}`, "Networks"],
   ["/network", "API clients"],
   ["/unknown-senders", "None since the start"],
-  ["/health", "Ready"],
+  ["/health", "Activity per minute"],
 ];

@@ -1,17 +1,22 @@
 // Is the service well?
 import { useQuery } from "@tanstack/react-query";
 
+import { Chart } from "../ui/Chart";
 import { Badge, Card, Facts, Page } from "../ui/parts";
 import { ForOperator, Loaded, Notice } from "../ui/states";
 import { Time } from "../ui/Time";
 import { Clients } from "./Clients";
-import { healthQuery } from "./query";
+import { type Reading, counters, perMinute } from "./figures";
+import { healthQuery, readingsQuery } from "./query";
 
 export function HealthPage() {
   return (
     <Page title="Health">
       <ForOperator>
-        <Health />
+        <div className="grid">
+          <Health />
+          <Figures />
+        </div>
       </ForOperator>
     </Page>
   );
@@ -47,12 +52,65 @@ function Health() {
                 ],
               ]}
             />
-            <p className="muted">
-              <a href="/metrics">The metrics</a> say more, to people and to Prometheus.
-            </p>
           </>
         )}
       </Loaded>
+    </Card>
+  );
+}
+
+function Figures() {
+  return (
+    <Loaded what="metrics" query={useQuery(readingsQuery)}>
+      {(readings) => {
+        const now = readings.at(-1);
+        return (
+          <>
+            <Activity readings={readings} />
+            {now !== undefined && <State now={now} />}
+          </>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+function Activity({ readings }: { readings: readonly Reading[] }) {
+  const received = perMinute(readings, "received");
+  const last = received.at(-1)?.value;
+  return (
+    <Card title="Activity per minute">
+      {received.length > 1 && last !== undefined && (
+        <Chart label="Datagrams received per minute" points={received} lastValue={last} />
+      )}
+      <Facts
+        of={counters.map(([counter, label]) => {
+          const rate = perMinute(readings.slice(-2), counter).at(-1)?.value;
+          return [label, rate === undefined ? "…" : Math.round(rate)];
+        })}
+      />
+      <p className="muted small">While this view is open. Of all customers.</p>
+    </Card>
+  );
+}
+
+function State({ now }: { now: Reading }) {
+  return (
+    <Card title="Devices, deliveries and store">
+      <Facts
+        of={[
+          ["Registered devices", now.registered],
+          ["Other devices", now.unregistered],
+          ["Requests that are not final", now.waiting],
+          ["Webhooks that failed", now.failedDestinations],
+          ["Dead letters", now.deadLetters],
+          ["Batches that wait for the store", now.queuedBatches],
+          ["A write to the disk takes", now.fsyncMs && `${now.fsyncMs.toFixed(1)} ms`],
+        ]}
+      />
+      <p className="muted">
+        <a href="/metrics">The metrics</a> say more, to people and to Prometheus.
+      </p>
     </Card>
   );
 }

@@ -2,7 +2,8 @@
 // has, and the health of the service.
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 
-import { type Schemas, answered, api, bodyOf } from "../api/client";
+import { type Schemas, answered, api, bodyOf, failureOf } from "../api/client";
+import { type Reading, readingOf } from "./figures";
 
 const pageSize = 20;
 const customers = "/operator-api/v1/customers";
@@ -57,6 +58,22 @@ export const healthQuery = queryOptions({
     return { isReady: response.ok, ...((await response.json()) as Health) };
   },
   refetchInterval: 5_000,
+});
+
+/** As many readings as an hour has. */
+const readingsMax = 360;
+
+/** What the metrics said while somebody looked. */
+export const readingsQuery = queryOptions({
+  queryKey: ["readings"],
+  queryFn: async ({ client, queryKey }): Promise<Reading[]> => {
+    const response = await answered(fetch("/metrics"));
+    if (!response.ok) throw failureOf(response.status, undefined);
+    const reading = readingOf(await response.text(), Date.now());
+    const before = client.getQueryData<Reading[]>(queryKey) ?? [];
+    return [...before.slice(1 - readingsMax), reading];
+  },
+  refetchInterval: 10_000,
 });
 
 /** What the service says of itself. */
