@@ -35,7 +35,7 @@ await story(async (page) => {
   await person.getByRole("button", { name: "Sign in" }).click();
   const views = person.getByRole("navigation", { name: "Views", exact: true }).getByRole("link");
   await views.first().waitFor();
-  deepEqual(await views.allInnerTexts(), ["Overview", "Devices"]);
+  deepEqual(await views.allInnerTexts(), ["Overview", "Devices", "Firmware"]);
 
   await row.getByRole("button", { name: "Remove" }).last().click();
   await page.getByRole("button", { name: "Remove it" }).click();
