@@ -53,7 +53,10 @@ await story(async (page) => {
   await page.getByText("1 of 1 devices have ended.").waitFor();
 
   await page.getByRole("link", { name: "Firmware" }).click();
-  await page.getByRole("table", { name: "Campaigns, newest first" }).getByText("Done").waitFor();
+  await page
+    .getByRole("table", { name: "Campaigns, newest first" })
+    .getByText("Cancelled")
+    .waitFor();
   await page.getByRole("link", { name: "Images" }).click();
   await row.getByRole("button", { name: "Remove" }).click();
   await page.getByRole("button", { name: "Remove the image" }).click();

@@ -5,7 +5,7 @@ await story(async (page) => {
   await signIn(page, "/bulk?q=meter");
   await page.getByRole("link", { name: "On a schedule" }).click();
   await page.getByText("Begins with").waitFor();
-  await page.getByLabel("Name").fill("Battery");
+  await page.getByLabel("Name").fill("Charge");
   await page.getByLabel("At", { exact: true }).fill("06:30");
   await page.getByLabel("Time zone").fill("Berlin");
   await page.getByLabel("Resource address").fill("/3/0/9");
@@ -24,10 +24,12 @@ await story(async (page) => {
 
   await page.getByRole("link", { name: "Requests" }).click();
   await page.getByRole("link", { name: "Schedules" }).click();
-  await page.getByRole("link", { name: "Battery" }).click();
+  await page.getByRole("link", { name: "Charge" }).click();
   await page.getByRole("button", { name: "Remove" }).click();
   await page.getByRole("button", { name: "Remove the schedule" }).click();
-  await page.getByText("There are no schedules.").waitFor();
+  await page.waitForURL("**/schedules");
+  await page.getByRole("link", { name: "Battery" }).waitFor();
+  await page.getByRole("link", { name: "Charge" }).waitFor({ state: "detached" });
 
   // At intervals, for devices that are named.
   await page.goto(page.url().replace("/schedules", "/new-schedule?ids=meter-1"));
