@@ -26,7 +26,7 @@ use super::action::{addresses, by_name};
 use super::bootstrap::BootstrapBody;
 use super::messages::MessageBody;
 use super::sms::SmsBody;
-use super::words::Word;
+use super::words::{Word, online_word};
 
 /// The identity of a device.
 #[derive(Serialize)]
@@ -397,21 +397,11 @@ impl RegistrationBody {
     }
 }
 
-/// The word for whether a device is online, if that is known. A registered device is, until its
-/// silence is published.
+/// The word for whether a device is online, if that is known.
 fn connectivity_word(stored: Connectivity, presence: Presence) -> Option<&'static str> {
-    match (stored, presence) {
-        (Connectivity::Offline, _) => Some(OFFLINE),
-        (Connectivity::Online, _) | (_, Presence::Awake | Presence::Asleep) => Some(ONLINE),
-        (Connectivity::Unknown, Presence::Unregistered) => None,
-    }
+    let is_registered = presence != Presence::Unregistered;
+    stored.is_online(is_registered).map(online_word)
 }
-
-/// The device is online.
-const ONLINE: &str = "ONLINE";
-
-/// The device was silent for too long.
-const OFFLINE: &str = "OFFLINE";
 
 fn shown(at: Timestamp) -> String {
     at.iso().to_string()

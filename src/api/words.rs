@@ -320,6 +320,28 @@ pub(super) fn scope_words_of(client: &ApiClient, scopes: Scopes) -> Vec<&'static
     }
 }
 
+/// The words for whether a device is online.
+pub(super) const ONLINE_WORDS: [&str; 2] = [ONLINE, OFFLINE];
+
+const ONLINE: &str = "ONLINE";
+
+/// The device was silent for too long.
+const OFFLINE: &str = "OFFLINE";
+
+/// The word for whether a device is online.
+pub(super) fn online_word(is_online: bool) -> &'static str {
+    if is_online { ONLINE } else { OFFLINE }
+}
+
+/// Whether a word says that a device is online.
+pub(super) fn read_online(text: &str) -> Result<bool, String> {
+    match text {
+        ONLINE => Ok(true),
+        OFFLINE => Ok(false),
+        _ => Err(format!("must be one of {}", ONLINE_WORDS.join(", "))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

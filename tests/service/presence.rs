@@ -43,6 +43,14 @@ fn each_change_of_presence_is_one_event_also_over_kills() {
     ];
     told(&endpoint, &gone);
     assert_eq!(presence(&caller)["connectivity"], "OFFLINE");
+    let found = |word: &str| {
+        let path = format!("{API}/devices?connectivity={word}");
+        let listed = caller.request("GET", &path).expect(200);
+        let devices = listed["items"].as_array().unwrap().iter();
+        devices.map(|it| text(&it["deviceId"])).collect::<Vec<_>>()
+    };
+    assert_eq!(found("OFFLINE"), [ID]);
+    assert_eq!(found("ONLINE"), [""; 0]);
     crash(&mut service, &mut caller);
     assert_eq!(presence(&caller)["connectivity"], "OFFLINE");
 

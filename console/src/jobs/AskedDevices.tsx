@@ -37,4 +37,5 @@ const conditionNames: Record<keyof Schemas["DeviceFilter"], string> = {
   firmware: "Firmware",
   lastSeenBefore: "Not seen since",
   lastSeenAfter: "Seen since",
+  connectivity: "Connectivity",
 };

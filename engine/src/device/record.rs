@@ -65,6 +65,18 @@ pub enum Connectivity {
     Offline,
 }
 
+impl Connectivity {
+    /// Whether the device is online, if that is known. A registered device is, until its silence is
+    /// published.
+    pub fn is_online(self, is_registered: bool) -> Option<bool> {
+        match (self, is_registered) {
+            (Self::Offline, _) => Some(false),
+            (Self::Online, _) | (Self::Unknown, true) => Some(true),
+            (Self::Unknown, false) => None,
+        }
+    }
+}
+
 /// Whether a device in queue mode listens, as far as its customer was told.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Wakefulness {

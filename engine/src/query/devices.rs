@@ -40,6 +40,9 @@ pub struct DeviceFilter {
     pub last_seen_after: Option<Timestamp>,
     /// Only those whose last known firmware version is this.
     pub firmware: Option<Box<str>>,
+    /// Only those that are online, or only those that are offline; one of which neither is known
+    /// does not pass.
+    pub online: Option<bool>,
 }
 
 /// A page of the devices that pass a filter.
@@ -94,6 +97,7 @@ impl DeviceFilter {
             last_seen_before: None,
             last_seen_after: None,
             firmware: None,
+            online: None,
         }
     }
 
@@ -106,12 +110,14 @@ impl DeviceFilter {
         let seen_before = |time| record.last_seen_at.is_some_and(|at| at < time);
         let seen_after = |time| record.last_seen_at.is_some_and(|at| at > time);
         let is_registered = registration.is_some();
+        let is_online = record.connectivity.is_online(is_registered);
         self.registered.is_none_or(|wanted| wanted == is_registered)
             && self.protocols_seen.is_none_or(seen_over)
             && self.version.is_none_or(has_version)
             && self.object.is_none_or(offers)
             && self.last_seen_before.is_none_or(seen_before)
             && self.last_seen_after.is_none_or(seen_after)
+            && self.online.is_none_or(|wanted| is_online == Some(wanted))
     }
 
     /// Whether a device with this last known firmware version may pass.

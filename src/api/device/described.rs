@@ -13,7 +13,7 @@ use crate::api::messages::described::{message, value};
 use crate::api::openapi::{Schema, names};
 use crate::api::public_key::described::PUBLIC_KEY;
 use crate::api::sms::described::sms;
-use crate::api::words::Word;
+use crate::api::words::{ONLINE_WORDS, Word};
 
 /// A device without its state.
 pub(in crate::api) fn device() -> Schema {
@@ -288,7 +288,7 @@ fn presence() -> Schema {
         )
         .may(
             "connectivity",
-            Schema::one_of_words(vec!["ONLINE", "OFFLINE"]).example("ONLINE"),
+            Schema::one_of_words(ONLINE_WORDS.to_vec()).example("ONLINE"),
             "`OFFLINE`: the device was silent for longer than its `offlineAfter` or, without one, \
              than the lifetime of its registration. Absent if nobody knows: the device was never \
              heard, or it has neither a registration nor an `offlineAfter`.",

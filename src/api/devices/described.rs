@@ -14,6 +14,7 @@ use crate::api::device::described::{
 use crate::api::openapi::{ApiOperation, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged};
 use crate::api::psk::described::device_key;
+use crate::api::words::ONLINE_WORDS;
 
 /// POST.
 pub(in crate::api) fn create() -> ApiOperation {
@@ -61,13 +62,13 @@ pub(in crate::api) fn list() -> ApiOperation {
          prefix.\n\nWithout `cursor`, `total` is exact for a single `tag`, for `registered` and \
          `protocol`, and for a search with `q`. Any other list examines at most \
          {DEVICES_EXAMINED_MAX} devices, and {RECORDS_EXAMINED_MAX} with `version`, `object`, \
-         `lastSeenBefore`, `lastSeenAfter` or `firmware`. If more are left, `totalIsExact` is \
-         `false`, and `total` and `pageAmount` count what was found among those. Call again \
-         with `nextCursor` as `cursor` to continue behind them: `page` and `total` then count from \
-         there, and a page may be empty although the list continues. To read a long list, follow \
-         `nextCursor` instead of counting pages.\n\n`lastSeenBefore` and `lastSeenAfter` compare \
-         with the time that was saved last: while nothing else about a device changes, it is saved \
-         once an hour."
+         `lastSeenBefore`, `lastSeenAfter`, `connectivity` or `firmware`. If more are left, \
+         `totalIsExact` is `false`, and `total` and `pageAmount` count what was found among those. \
+         Call again with `nextCursor` as `cursor` to continue behind them: `page` and `total` then \
+         count from there, and a page may be empty although the list continues. To read a long \
+         list, follow `nextCursor` instead of counting pages.\n\n`lastSeenBefore` and \
+         `lastSeenAfter` compare with the time that was saved last: while nothing else about a \
+         device changes, it is saved once an hour."
     );
     let operation = ApiOperation::new("listDevices", Tag::Devices, "List devices");
     let operation = operation.description(text).faults(&["TOO_BROAD"]);
@@ -89,7 +90,7 @@ pub(in crate::api) fn filter() -> Schema {
 }
 
 /// The conditions that select devices, with their names and descriptions.
-fn conditions(tag: Schema) -> [(&'static str, Schema, &'static str); 9] {
+fn conditions(tag: Schema) -> [(&'static str, Schema, &'static str); 10] {
     [
         ("q", prefix(), "A prefix of an identifier."),
         (
@@ -131,6 +132,11 @@ fn conditions(tag: Schema) -> [(&'static str, Schema, &'static str); 9] {
             "firmware",
             firmware(),
             "Only devices whose last known firmware version (`/3/0/3`) is this.",
+        ),
+        (
+            "connectivity",
+            Schema::one_of_words(ONLINE_WORDS.to_vec()).example("OFFLINE"),
+            "Only devices with this `presence.connectivity`.",
         ),
     ]
 }

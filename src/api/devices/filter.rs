@@ -12,7 +12,7 @@ use engine::query::devices::DeviceFilter;
 use engine::tags::Tag;
 
 use crate::api::fields::{Fields, instant};
-use crate::api::words::Word;
+use crate::api::words::{Word, online_word, read_online};
 
 /// The longest prefix for a search: no identifier is longer.
 pub(super) const PREFIX_CHARACTERS_MAX: usize = Endpoint::LENGTH_MAX;
@@ -35,6 +35,7 @@ pub(in crate::api) fn device_filter(customer: CustomerId, fields: &mut Fields) -
         last_seen_before: fields.optional("lastSeenBefore", instant),
         last_seen_after: fields.optional("lastSeenAfter", instant),
         firmware: fields.optional("firmware", |text| line(text, FIRMWARE_CHARACTERS_MAX)),
+        online: fields.optional("connectivity", read_online),
     }
 }
 
@@ -60,6 +61,8 @@ pub(in crate::api) struct DeviceFilterBody {
     last_seen_after: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     firmware: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connectivity: Option<&'static str>,
 }
 
 impl DeviceFilterBody {
@@ -80,6 +83,7 @@ impl DeviceFilterBody {
             last_seen_before: filter.last_seen_before.map(iso),
             last_seen_after: filter.last_seen_after.map(iso),
             firmware: filter.firmware.as_deref().map(str::to_owned),
+            connectivity: filter.online.map(online_word),
         }
     }
 }
@@ -120,6 +124,7 @@ mod tests {
             ("lastSeenBefore", "2026-11-21T12:43:51.000"),
             ("lastSeenAfter", "2026-11-20T12:43:51.000"),
             ("firmware", "1.4.2"),
+            ("connectivity", "OFFLINE"),
         ]);
         let of_query = filter(&mut given);
         assert!(given.finish(Some(())).is_ok());
@@ -128,6 +133,7 @@ mod tests {
             "tag": ["site:berlin", "floor:2"], "version": "1.1", "object": 3303,
             "lastSeenBefore": "2026-11-21T12:43:51.000",
             "lastSeenAfter": "2026-11-20T12:43:51.000", "firmware": "1.4.2",
+            "connectivity": "OFFLINE",
         }));
         let of_body = filter(&mut given);
         assert!(given.finish(Some(())).is_ok());
@@ -136,6 +142,7 @@ mod tests {
         assert_eq!(filter(&mut body(shown)), of_body);
         assert_eq!(of_body.tags.len(), 2);
         assert_eq!(of_body.version, Some(EnablerVersion::V1_1));
+        assert_eq!(of_body.online, Some(false));
     }
 
     #[test]
@@ -162,6 +169,7 @@ mod tests {
             (json!({ "object": 65_536 }), "OUT_OF_RANGE"),
             (json!({ "lastSeenBefore": "yesterday" }), "INVALID_VALUE"),
             (json!({ "firmware": "" }), "INVALID_VALUE"),
+            (json!({ "connectivity": "online" }), "INVALID_VALUE"),
             (json!({ "q": "\n" }), "INVALID_VALUE"),
             (json!({ "registered": "true" }), "WRONG_TYPE"),
         ];

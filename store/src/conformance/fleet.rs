@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use engine::action::Protocol;
 use engine::change::{Batch, Change, Counter, CounterDelta, Expect, UniqueName};
-use engine::device::record::{DeviceRecord, ProtocolsSeen, Registration};
+use engine::device::record::{Connectivity, DeviceRecord, ProtocolsSeen, Registration};
 use engine::event::{Cause, Event, EventContent, Telemetry};
 use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid, Imsi};
 use engine::limits::{DEVICES_EXAMINED_MAX, NAMES_SEARCHED_MAX, RECORDS_EXAMINED_MAX};
@@ -297,6 +297,13 @@ impl Fleet {
                         && record.last_seen_at < filter.last_seen_before)
                 && (filter.last_seen_after.is_none()
                     || record.last_seen_at > filter.last_seen_after)
+                && filter
+                    .online
+                    .is_none_or(|online| match record.connectivity {
+                        Connectivity::Offline => !online,
+                        Connectivity::Online => online,
+                        Connectivity::Unknown => online && registration.is_some(),
+                    })
                 && names_of(profile)
                     .iter()
                     .any(|name| name.starts_with(prefix))
@@ -378,6 +385,7 @@ fn filter(rng: &mut Rng) -> DeviceFilter {
         object: rng.rarely(&[3, 5]),
         last_seen_before: rng.rarely(&[at(10), at(11), at(20)]),
         last_seen_after: rng.rarely(&[at(9), at(10), at(20)]),
+        online: rng.rarely(&[true, false]),
         ..DeviceFilter::all_of(rng.one_of(&[acme(), customer("globex").id]))
     }
 }
@@ -430,6 +438,11 @@ fn one_of_records(rng: &mut Rng) -> DeviceRecord {
     let registered = record(10, "</3/0>");
     let gone = DeviceRecord {
         registration: None,
+        connectivity: Connectivity::Offline,
+        ..registered.clone()
+    };
+    let restored = DeviceRecord {
+        connectivity: Connectivity::Unknown,
         ..registered.clone()
     };
     let plain = DeviceRecord {
@@ -439,7 +452,7 @@ fn one_of_records(rng: &mut Rng) -> DeviceRecord {
         ),
         ..gone.clone()
     };
-    rng.one_of(&[registered, gone, plain, DeviceRecord::default()])
+    rng.one_of(&[registered, restored, gone, plain, DeviceRecord::default()])
 }
 
 fn renamed(was: &Profile, step: u64, rng: &mut Rng) -> Profile {

@@ -79,6 +79,7 @@ pub(super) fn have_their_requests(ground: &TestBed<'_>) {
         last_seen_before: Some(at(20)),
         last_seen_after: Some(at(10)),
         firmware: Some("1.4.2".into()),
+        online: Some(false),
         ..DeviceFilter::all_of(acme())
     };
     let named = ["a", "b"].map(|id| DeviceId::parse(id).expect("an id"));

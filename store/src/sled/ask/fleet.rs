@@ -245,7 +245,8 @@ impl<'f> Examination<'f> {
             record: filter.version.is_some()
                 || filter.object.is_some()
                 || filter.last_seen_before.is_some()
-                || filter.last_seen_after.is_some(),
+                || filter.last_seen_after.is_some()
+                || filter.online.is_some(),
             records_read: 0,
             objects: ObjectListCache::default(),
         })

@@ -122,6 +122,8 @@ struct FilterV1<'a> {
     last_seen_after_ms: Option<i64>,
     #[b(9)]
     firmware: Option<&'a str>,
+    #[n(10)]
+    online: Option<bool>,
 }
 
 /// Writes a schedule.
@@ -246,6 +248,7 @@ fn filter_record(filter: &DeviceFilter) -> FilterV1<'_> {
         last_seen_before_ms: filter.last_seen_before.map(Timestamp::as_ms),
         last_seen_after_ms: filter.last_seen_after.map(Timestamp::as_ms),
         firmware: filter.firmware.as_deref(),
+        online: filter.online,
     }
 }
 
@@ -262,5 +265,6 @@ fn read_filter(record: FilterV1<'_>) -> Result<DeviceFilter, Unreadable> {
         last_seen_before: record.last_seen_before_ms.map(Timestamp::from_ms),
         last_seen_after: record.last_seen_after_ms.map(Timestamp::from_ms),
         firmware: record.firmware.map(Into::into),
+        online: record.online,
     })
 }
