@@ -183,6 +183,12 @@ fn a_request_is_put_on_a_schedule() {
 }
 
 #[test]
+fn a_webhook_and_a_broker_are_changed_and_devices_found_by_connectivity() {
+    let fleet = Fleet::new();
+    fleet.story("changed_webhook", &fleet.owner).end();
+}
+
+#[test]
 fn the_operator_creates_a_customer_and_an_api_client() {
     let fleet = Fleet::new();
     fleet.story("operator", &fleet.owner).end();

@@ -55,6 +55,15 @@ export function DeviceFields({ of }: { of?: Schemas["Device"] }) {
         defaultValue={of?.security ?? "ANY"}
       />
       <Field
+        label="Offline after, in seconds"
+        name="offlineAfter"
+        type="number"
+        min={1}
+        max={31_536_000}
+        defaultValue={of?.offlineAfter}
+        hint="of silence; by default as your settings say"
+      />
+      <Field
         label="Tags"
         name="tags"
         defaultValue={tagText(of?.tags ?? {})}

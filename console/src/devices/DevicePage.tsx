@@ -16,7 +16,7 @@ import { Empty, Loaded, Scoped } from "../ui/states";
 import { Age, Time } from "../ui/Time";
 import { durationOf } from "../ui/time";
 import { tagText } from "../ui/typed";
-import { PresenceBadge } from "./DevicesPage";
+import { ConnectivityBadge, PresenceBadge } from "./DevicesPage";
 import { deviceQuery } from "./query";
 
 const tabs = [
@@ -41,6 +41,7 @@ export function DevicePage(props: { id: string }) {
             <span className="row tight">
               {device.name}
               <PresenceBadge presence={device.presence} />
+              <ConnectivityBadge presence={device.presence} />
               {device.presence.lastSeen !== undefined && (
                 <span>
                   heard <Age at={device.presence.lastSeen} />
@@ -112,6 +113,7 @@ function Overview({ device }: { device: Schemas["InspectedDevice"] }) {
             ["Pre-shared key", device.psk.configured ? device.psk.identity : "none"],
             ["Public key", device.publicKey === undefined ? undefined : "set"],
             ["Security", device.security === "DTLS" ? "DTLS alone" : "with or without DTLS"],
+            ["Offline after", device.offlineAfter && durationOf(device.offlineAfter)],
             ["Tags", tagText(device.tags)],
             ["Created", <Time key="" at={device.created} />],
           ]}

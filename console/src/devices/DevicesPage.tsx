@@ -14,7 +14,7 @@ import { Empty, Loaded, Scoped, type Tone } from "../ui/states";
 import { Age } from "../ui/Time";
 import { localInput, tagTexts, utcInput } from "../ui/typed";
 import { DeviceLink } from "./DeviceLink";
-import { type DeviceSearch, devicesQuery, versions } from "./query";
+import { type DeviceSearch, connectivities, devicesQuery, versions } from "./query";
 
 const presences: Record<Schemas["Presence"]["state"], [Tone, string]> = {
   AWAKE: ["good", "Awake"],
@@ -39,6 +39,7 @@ export function readDeviceSearch(search: Search): DeviceSearch {
     firmware: text(search, "firmware"),
     lastSeenBefore: text(search, "lastSeenBefore"),
     lastSeenAfter: text(search, "lastSeenAfter"),
+    connectivity: word(search, "connectivity", connectivities),
     cursor: text(search, "cursor"),
   });
 }
@@ -53,6 +54,13 @@ export function PresenceBadge(props: { presence: Schemas["Presence"] }) {
   return <Badge tone={tone}>{label}</Badge>;
 }
 
+/** Whether the device was silent for too long; nothing where that is not known. */
+export function ConnectivityBadge({ presence }: { presence: Schemas["Presence"] }) {
+  if (presence.connectivity === undefined) return null;
+  const label = connectivities.find(([word]) => word === presence.connectivity)?.[1];
+  return <Badge tone={presence.connectivity === "ONLINE" ? "good" : "bad"}>{label}</Badge>;
+}
+
 const columns: Column<Schemas["ListedDevice"]>[] = [
   {
     head: "Device",
@@ -63,7 +71,15 @@ const columns: Column<Schemas["ListedDevice"]>[] = [
       </>
     ),
   },
-  { head: "Presence", cell: ({ presence }) => <PresenceBadge presence={presence} /> },
+  {
+    head: "Presence",
+    cell: ({ presence }) => (
+      <span className="row tight">
+        <PresenceBadge presence={presence} />
+        <ConnectivityBadge presence={presence} />
+      </span>
+    ),
+  },
   {
     head: "Last seen",
     cell: ({ presence: { lastSeen } }) =>
@@ -159,6 +175,13 @@ function DeviceFilters(props: { search: DeviceSearch }) {
         options={protocols}
         value={search.protocol}
         choose={(protocol) => show({ protocol })}
+      />
+      <Select
+        label="Connectivity"
+        any="Any"
+        options={connectivities}
+        value={search.connectivity}
+        choose={(connectivity) => show({ connectivity })}
       />
       <details open={isNarrowedFurther(search)}>
         <summary>More filters</summary>

@@ -20,8 +20,14 @@ export interface DeviceSearch {
   firmware?: string;
   lastSeenBefore?: string;
   lastSeenAfter?: string;
+  connectivity?: (typeof connectivities)[number][0];
   cursor?: string;
 }
+
+export const connectivities = [
+  ["ONLINE", "Online"],
+  ["OFFLINE", "Offline"],
+] as const;
 
 export const versions = [
   ["1.0", "1.0"],

@@ -12,6 +12,7 @@ export function changeOf(
   if ("fault" in tags) return tags;
   const removed = Object.keys(was.tags).filter((key) => !(key in tags.tags));
   const security = typed("security") === "DTLS" ? "DTLS" : "ANY";
+  const offlineAfter = typed("offlineAfter");
   const body = {
     name: typed("name") ?? null,
     iccid: typed("iccid") ?? was.iccid,
@@ -20,6 +21,7 @@ export function changeOf(
     ip: typed("ip") ?? null,
     endpoint: typed("endpoint") ?? was.endpoint,
     security,
+    offlineAfter: offlineAfter === undefined ? null : Number(offlineAfter),
     tags: { ...tags.tags, ...Object.fromEntries(removed.map((key) => [key, null])) },
   } satisfies Schemas["AmendedDevice"];
   const isChanged = ([name, value]: [string, unknown]) =>
@@ -33,5 +35,9 @@ export function newDeviceOf(typed: Typed): { body: Schemas["NewDevice"] } | { fa
   if ("fault" in tags) return tags;
   const names = ["deviceId", "name", "iccid", "imsi", "msisdn", "ip", "endpoint", "security"];
   const texts = Object.fromEntries(names.map((name) => [name, typed(name)]));
-  return { body: { ...given(texts), tags: tags.tags } as Schemas["NewDevice"] };
+  const seconds = typed("offlineAfter");
+  const offlineAfter = seconds === undefined ? undefined : Number(seconds);
+  return {
+    body: { ...given({ ...texts, offlineAfter }), tags: tags.tags } as Schemas["NewDevice"],
+  };
 }

@@ -9,7 +9,7 @@ import { statuses } from "../requests/words";
 import { useScope } from "../session/query";
 import { Card, Facts, Page } from "../ui/parts";
 import { Empty } from "../ui/states";
-import { type Count, deviceCountQuery, requestCountQuery } from "./query";
+import { type Count, deviceCountQuery, offlineCountQuery, requestCountQuery } from "./query";
 
 export function OverviewPage() {
   useFleetEvents(["LIFECYCLE", "ERROR", "ACTION_RESULT"]);
@@ -43,6 +43,7 @@ function Devices() {
   const all = useQuery(deviceCountQuery(undefined));
   const registered = useQuery(deviceCountQuery(true));
   const others = useQuery(deviceCountQuery(false));
+  const offline = useQuery(offlineCountQuery);
   return (
     <Card title="Devices">
       <Facts
@@ -63,6 +64,12 @@ function Devices() {
             "Not registered",
             <Link key="" to="/devices" search={{ registered: false }}>
               <CountText of={others} />
+            </Link>,
+          ],
+          [
+            "Offline",
+            <Link key="" to="/devices" search={{ connectivity: "OFFLINE" }}>
+              <CountText of={offline} />
             </Link>,
           ],
         ]}

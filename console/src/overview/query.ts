@@ -3,6 +3,7 @@ import { queryOptions } from "@tanstack/react-query";
 
 import { api, bodyOf } from "../api/client";
 import { unlessLive } from "../live/events";
+import type { DeviceSearch } from "../devices/query";
 import type { Status } from "../requests/words";
 import { given } from "../ui/search";
 
@@ -18,13 +19,22 @@ export interface Count {
 export const deviceCountQuery = (registered: boolean | undefined) =>
   queryOptions({
     queryKey: ["overview", "devices", registered],
-    queryFn: async (): Promise<Count> => {
-      const query = { pageSize, ...given({ registered }) };
-      const page = await bodyOf(api.GET("/management-api/v1/devices", { params: { query } }));
-      return { number: page.total, isExact: page.totalIsExact };
-    },
+    queryFn: () => deviceCount(given({ registered })),
     refetchInterval: unlessLive(10_000, 30_000),
   });
+
+/** Devices that are offline. No count of them is kept: the service examines a bounded number of devices. */
+export const offlineCountQuery = queryOptions({
+  queryKey: ["overview", "offline"],
+  queryFn: () => deviceCount({ connectivity: "OFFLINE" }),
+  refetchInterval: 30_000,
+});
+
+async function deviceCount(search: Pick<DeviceSearch, "registered" | "connectivity">) {
+  const query = { pageSize, ...search };
+  const page = await bodyOf(api.GET("/management-api/v1/devices", { params: { query } }));
+  return { number: page.total, isExact: page.totalIsExact };
+}
 
 export const requestCountQuery = (status: Status) =>
   queryOptions({

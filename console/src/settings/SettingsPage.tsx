@@ -7,11 +7,19 @@ import { BootstrapConfiguration } from "../bootstrap/BootstrapConfiguration";
 import { definitionsQuery } from "../devices/query";
 import { useScope, useSession } from "../session/query";
 import { WakeUp } from "../sms/WakeUp";
-import { Field, Refused } from "../ui/forms";
+import { Field, Form, Refused } from "../ui/forms";
 import { Badge, Card, type Column, ConfirmButton, DataTable, Facts, Page } from "../ui/parts";
 import { Empty, Loaded, Notice, Scoped } from "../ui/states";
 import { Age } from "../ui/Time";
-import { settingsQuery, useChangeSetting, useDefine, useRemoveDefinition } from "./query";
+import { durationOf } from "../ui/time";
+import {
+  presenceQuery,
+  settingsQuery,
+  useChangeSetting,
+  useDefine,
+  useRemoveDefinition,
+  useSetSilence,
+} from "./query";
 
 export function SettingsPage() {
   return (
@@ -19,6 +27,7 @@ export function SettingsPage() {
       <Access />
       <Scoped scope="settings:read">
         <Settings />
+        <Silence />
         <Definitions />
       </Scoped>
       {useScope("devices:read") && <BootstrapConfiguration />}
@@ -90,6 +99,48 @@ function OneSetting({ setting }: { setting: Setting }) {
         </ConfirmButton>
       )}
       <Refused error={change.error} />
+    </Card>
+  );
+}
+
+function Silence() {
+  const query = useQuery(presenceQuery);
+  const set = useSetSilence();
+  const mayWrite = useScope("settings:write");
+  return (
+    <Card title="Silent devices">
+      <p>
+        A device is offline once it was silent for so long, unless it has a time of its own. Without
+        either, once it was silent for the lifetime of its registration.
+      </p>
+      <Loaded what="setting" query={query}>
+        {({ offlineAfter }) =>
+          mayWrite ? (
+            <Form
+              label="Silent devices"
+              submit="Save"
+              done={set.isSuccess && "Saved."}
+              isPending={set.isPending}
+              error={set.error}
+              act={(typed) => {
+                const seconds = typed("offlineAfter");
+                set.mutate(seconds === undefined ? null : Number(seconds));
+              }}
+            >
+              <Field
+                label="Offline after, in seconds"
+                name="offlineAfter"
+                type="number"
+                min={1}
+                max={31_536_000}
+                defaultValue={offlineAfter ?? undefined}
+              />
+            </Form>
+          ) : (
+            <p>{offlineAfter === null ? "No time is set." : durationOf(offlineAfter)}</p>
+          )
+        }
+      </Loaded>
     </Card>
   );
 }

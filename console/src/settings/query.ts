@@ -30,6 +30,24 @@ export function useChangeSetting(platform: string) {
   });
 }
 
+const presence = "/management-api/v1/presence";
+
+/** How long devices may be silent before they are offline. */
+export const presenceQuery = queryOptions({
+  queryKey: ["settings", "presence"],
+  queryFn: () => bodyOf(api.GET(presence)),
+});
+
+/** Sets how many seconds devices may be silent, or that only their registration says so. */
+export function useSetSilence() {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (offlineAfter: number | null) =>
+      bodyOf(api.PATCH(presence, { body: { offlineAfter } })),
+    onSuccess: () => queries.invalidateQueries({ queryKey: presenceQuery.queryKey }),
+  });
+}
+
 /** Keeps the definition of an object, in the XML of OMA. */
 export function useDefine() {
   const queries = useQueryClient();
