@@ -50,6 +50,11 @@ impl AuthenticatedCaller {
         Self { session, ..self }
     }
 
+    /// Whether a session of the console makes the call.
+    pub(super) fn is_of_session(&self) -> bool {
+        self.session.is_some()
+    }
+
     /// Whether the same call would be authorised now. A response that takes long asks again.
     pub(super) async fn is_still_authorised(&self, api: &Api) -> bool {
         let is_open =

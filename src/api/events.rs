@@ -14,7 +14,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use futures_core::Stream;
 use tokio::sync::mpsc;
 
-use actors::delivery::stream::{StreamOpening, StreamReader};
+use actors::delivery::stream::{ReaderKind, StreamOpening, StreamReader};
 use actors::web::Connection;
 use engine::delivery::body::render;
 use engine::delivery::destination::{EventTypes, JsonPayload};
@@ -72,6 +72,10 @@ pub(super) async fn stream(
         false => event_types.into_iter().flatten().collect(),
     };
     let opening = StreamOpening {
+        reader_kind: match caller.is_of_session() {
+            true => ReaderKind::ConsolePage,
+            false => ReaderKind::Program,
+        },
         customer: caller.customer.clone(),
         filter: StreamFilter {
             event_types,

@@ -164,6 +164,23 @@ fn a_stream_of_events_ends_with_its_session() {
 }
 
 #[test]
+fn pages_of_the_console_take_no_stream_from_a_program() {
+    let (service, client) = service_and_client(&[("SIGNALBOX_EVENT_STREAMS_MAX", "1")]);
+    let browser = Browser::signed_in(&service, &client.credentials());
+    let request = browser.request("GET", &console_api("/events/stream"));
+    let mut page = request.begin(service.http);
+    let opened = next_part(&mut page).unwrap().expect("a response");
+    assert!(opened.starts_with(b"HTTP/1.1 200"));
+    let refused = browser.api("GET", &format!("{API}/events/stream"));
+    assert_eq!(refused.expect(409)["errors"][0]["code"], "TOO_MANY_STREAMS");
+    let program = client.caller(&service);
+    let request = program.authorized("GET", &format!("{API}/events/stream"));
+    let mut stream = request.begin(service.http);
+    let opened = next_part(&mut stream).unwrap().expect("a response");
+    assert!(opened.starts_with(b"HTTP/1.1 200"));
+}
+
+#[test]
 fn a_session_ends_when_nobody_uses_it_and_when_it_is_old() {
     let idle = [("SIGNALBOX_CONSOLE_IDLE_S", "1")];
     let (service, client) = service_and_client(&idle);

@@ -33,7 +33,7 @@ const MESSAGES_MAX: usize = 1;
 /// What streams may do.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamRules {
-    /// Streams of one customer; one more is refused.
+    /// Streams of one customer, of programs and of the console each; one more is refused.
     pub streams_max: u32,
     /// How long a stream is silent before a heartbeat, in milliseconds.
     pub heartbeat_ms: u32,
@@ -51,8 +51,20 @@ pub struct StreamParts {
     pub rules: StreamRules,
 }
 
+/// Who reads streams. Each kind has a maximum of its own: people who look at the console take no
+/// stream from a program.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum ReaderKind {
+    /// A program of the customer.
+    Program,
+    /// A page of the console.
+    ConsolePage,
+}
+
 /// Which stream is to be opened.
 pub struct StreamOpening {
+    /// Who reads it.
+    pub reader_kind: ReaderKind,
     /// The customer whose events it has.
     pub customer: CustomerId,
     /// Which of them.
@@ -93,9 +105,12 @@ pub enum StreamRefusal {
 #[derive(Clone)]
 pub struct EventStreams(Arc<StreamsInner>);
 
+/// The readers of one kind of a customer.
+type StreamReaders = (CustomerId, ReaderKind);
+
 struct StreamsInner {
     parts: StreamParts,
-    open_by_customer: Mutex<BTreeMap<CustomerId, u32>>,
+    open_by_readers: Mutex<BTreeMap<StreamReaders, u32>>,
     /// Whether all streams are to end.
     stopping: watch::Sender<bool>,
 }
@@ -109,7 +124,7 @@ impl EventStreams {
         counter!(EVENTS).increment(0);
         Self(Arc::new(StreamsInner {
             parts,
-            open_by_customer: Mutex::default(),
+            open_by_readers: Mutex::default(),
             stopping: watch::Sender::new(false),
         }))
     }
@@ -126,7 +141,7 @@ impl EventStreams {
         if *stopping.borrow() {
             return Err(StreamRefusal::Stopping);
         }
-        let slot = self.enter(&opening.customer)?;
+        let slot = self.enter((opening.customer.clone(), opening.reader_kind))?;
         let (sender, messages) = mpsc::channel(MESSAGES_MAX);
         let mut left = reader.left;
         let mut running = self.running(opening, reader.is_authorised, sender.clone())?;
@@ -180,10 +195,10 @@ impl EventStreams {
         })
     }
 
-    fn enter(&self, customer: &CustomerId) -> Result<StreamSlot, StreamRefusal> {
+    fn enter(&self, readers: StreamReaders) -> Result<StreamSlot, StreamRefusal> {
         let max = self.0.parts.rules.streams_max;
-        let mut open_by_customer = self.open_by_customer();
-        let open = open_by_customer.entry(customer.clone()).or_default();
+        let mut open_by_readers = self.open_by_readers();
+        let open = open_by_readers.entry(readers.clone()).or_default();
         if *open >= max {
             return Err(StreamRefusal::TooMany { max });
         }
@@ -191,13 +206,13 @@ impl EventStreams {
         gauge!(OPEN).increment(1.0);
         Ok(StreamSlot {
             streams: self.clone(),
-            customer: customer.clone(),
+            readers,
         })
     }
 
     /// The lock may be poisoned: a map of counts is always consistent.
-    fn open_by_customer(&self) -> MutexGuard<'_, BTreeMap<CustomerId, u32>> {
-        let open = self.0.open_by_customer.lock();
+    fn open_by_readers(&self) -> MutexGuard<'_, BTreeMap<StreamReaders, u32>> {
+        let open = self.0.open_by_readers.lock();
         open.unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -205,17 +220,17 @@ impl EventStreams {
 /// The slot of a stream; released on drop.
 struct StreamSlot {
     streams: EventStreams,
-    customer: CustomerId,
+    readers: StreamReaders,
 }
 
 impl Drop for StreamSlot {
     fn drop(&mut self) {
         gauge!(OPEN).decrement(1.0);
-        let mut open_by_customer = self.streams.open_by_customer();
-        if let Some(open) = open_by_customer.get_mut(&self.customer) {
+        let mut open_by_readers = self.streams.open_by_readers();
+        if let Some(open) = open_by_readers.get_mut(&self.readers) {
             *open = open.saturating_sub(1);
             if *open == 0 {
-                open_by_customer.remove(&self.customer);
+                open_by_readers.remove(&self.readers);
             }
         }
     }

@@ -22,7 +22,8 @@ pub(in crate::api) fn stream() -> ApiOperation {
          beginning, and after {{{{event_stream_heartbeat_ms}}}} without an event, a comment with \
          an `id` is sent.\n\nA connection that does not take what is sent is closed. The stream \
          ends when the token expires or is revoked, when the session of the console ends, and \
-         when the service stops. A customer has {{{{event_streams_max}}}} streams at most."
+         when the service stops. A customer has {{{{event_streams_max}}}} streams at most; those \
+         of the console are counted apart."
     );
     let types = Schema::text()
         .pattern(&types_pattern())
