@@ -85,7 +85,8 @@ const newServer: Server = { shortId: 1111, lifetime: 86_400, binding: "U", secur
 
 function Change(props: { device: string | undefined; configuration: Configuration | null }) {
   const configure = useConfigure(props.device);
-  const was = props.configuration ?? { servers: [newServer] };
+  // What is changed meanwhile is not what the fields began with.
+  const [was] = useState<Configuration>(props.configuration ?? { servers: [newServer] });
   const [places, setPlaces] = useState(() => was.servers.map((_, place) => place));
   const [fault, setFault] = useState<Error | null>(null);
   return (
@@ -98,7 +99,7 @@ function Change(props: { device: string | undefined; configuration: Configuratio
         isPending={configure.isPending}
         error={fault ?? configure.error}
         act={(typed) => {
-          const typedOne = configurationOf(places, typed);
+          const typedOne = configurationOf(places, typed, was.servers);
           setFault("fault" in typedOne ? new Error(typedOne.fault) : null);
           if ("body" in typedOne) configure.mutate(typedOne.body);
         }}

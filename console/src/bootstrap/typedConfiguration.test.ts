@@ -36,6 +36,24 @@ test("a configuration has its servers in their order, and values if there are so
   expect(configurationOf([0], typedAs(server(0, "1")))).not.toHaveProperty("body.objects");
 });
 
+test("what the form does not have of a server stays, and a URI that was cleared is gone", () => {
+  const was = {
+    shortId: 1111,
+    uri: "coap://second.example",
+    lifetime: 60,
+    binding: "U",
+    security: "PSK",
+    another: "property",
+  } as const;
+  expect(configurationOf([0], typedAs(server(0, "2222")), [was])).toEqual({
+    body: {
+      servers: [
+        { shortId: 2222, lifetime: 86400, binding: "U", security: "PSK", another: "property" },
+      ],
+    },
+  });
+});
+
 test("values that are no JSON object are a fault", () => {
   for (const objects of ["/3/0/15", "[1]", "null", "1", '{"a":}']) {
     expect(configurationOf([], typedAs({ objects })), objects).toHaveProperty("fault");

@@ -7,14 +7,19 @@ import type { Configuration, Server } from "./query";
 /** The name of a field of the server at a place. */
 export const fieldOf = (property: keyof Server, place: number) => `${property}-${place}`;
 
-/** The configuration that was typed for the servers at these places, or what is wrong with it. */
+/**
+ * The configuration that was typed for the servers at these places, or what is wrong with it. What the
+ * form does not have of a server stays as it was.
+ */
 export function configurationOf(
   places: readonly number[],
   typed: Typed,
+  was: readonly Server[] = [],
 ): { body: Schemas["NewBootstrapConfiguration"] } | { fault: string } {
   const servers = places.map((place) => {
     const text = (property: keyof Server) => typed(fieldOf(property, place));
     return given({
+      ...was[place],
       shortId: Number(text("shortId")),
       uri: text("uri"),
       lifetime: Number(text("lifetime")),
