@@ -1,8 +1,9 @@
 //! Do DTLS clients by others find a session with the crate `dtls`?
 //!
 //! OpenSSL's `s_client`, GnuTLS' `gnutls-cli`, libcoap's clients on OpenSSL and on GnuTLS, and
-//! Californium's Scandium, which Leshan uses, with Connection ID.
+//! Californium's Scandium, which Leshan uses, with Connection ID; and the crate dimpl.
 
+mod dimpl_client;
 pub(crate) mod nat;
 mod server;
 
@@ -168,6 +169,15 @@ fn gnutls_finds_a_session_with_every_suite_that_it_has() {
         assert_eq!(handshake.security.suite, suite);
         assert!(handshake.security.has_extended_master_secret);
     }
+}
+
+#[test]
+fn dimpl_finds_a_session() {
+    let server = DtlsServer::start("127.0.9.113", config());
+    assert_eq!(dimpl_client::echo(server.address, "hello"), b"hello");
+    let security = server.handshake().security;
+    assert_eq!(security.suite, CipherSuite::PskAes128Ccm8);
+    assert!(security.has_extended_master_secret);
 }
 
 #[test]
