@@ -215,9 +215,9 @@ impl<'r> Conversation<'r> {
     }
 
     fn send(&mut self, sent: Sent, is_under_way: bool) -> Reaction {
-        let (content_type, content) = match sent {
-            Sent::ChangeCipherSpec => (CHANGE_CIPHER_SPEC, vec![1]),
-            _ => (HANDSHAKE, self.message(sent)),
+        let (content_type, content) = match sent == Sent::ChangeCipherSpec {
+            true => (CHANGE_CIPHER_SPEC, vec![1]),
+            false => (HANDSHAKE, self.message(sent)),
         };
         self.records += 1;
         let mut datagram = vec![content_type, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, self.records];
@@ -274,7 +274,13 @@ impl<'r> Conversation<'r> {
                     reason: HandshakeFailure::Refused(description),
                     ..
                 } => reaction = Reaction::Ends(description),
-                other => panic!("{other:?}"),
+                Effect::AdmitPublicKey { .. }
+                | Effect::AdmitCertificate { .. }
+                | Effect::Established { .. }
+                | Effect::Received { .. }
+                | Effect::Moved { .. }
+                | Effect::Closed { .. }
+                | Effect::Failed { .. } => panic!("{effect:?}"),
             }
         }
         match reaction {
