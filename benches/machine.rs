@@ -146,7 +146,11 @@ fn message_of(effect: &Effect) -> Option<Message> {
         | Effect::Count(_)
         | Effect::Log(_)
         | Effect::Send(
-            Outbound::SendUdp { .. } | Outbound::Rebind { .. } | Outbound::PrepareBootstrap(_),
+            Outbound::SendUdp { .. }
+            | Outbound::Rebind { .. }
+            | Outbound::PrepareBootstrap(_)
+            | Outbound::ReadImage(_)
+            | Outbound::NoteTransferred { .. },
         ) => None,
     }
 }

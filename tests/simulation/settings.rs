@@ -7,6 +7,7 @@ use engine::bootstrap::{AccountSecurity, BootstrapConfig, BootstrapServer, SHORT
 use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::forwarding::DeliveryRules;
 use engine::directory::bootstrap::ServiceUris;
+use engine::firmware::delivery::DownloadUris;
 use engine::limits::{ACTION_RETENTION_MS, Limits};
 use engine::rules::{EndpointTrust, NoSecBootstrap, Rules};
 use harness::rng::Rng;
@@ -163,6 +164,7 @@ impl WorldSettings {
                 transmission: Transmission::STANDARD,
                 bootstrap: NoSecBootstrap::Accepted,
                 uris: ServiceUris::default(),
+                downloads: DownloadUris::default(),
                 names: EndpointTrust::NameSuffices,
                 own: Box::default(),
                 addresses: AddressPolicy::PublicOnly,
@@ -187,6 +189,7 @@ pub(crate) fn with_second_server(lifetime_s: u32) -> BootstrapConfig {
         lifetime_s,
         binding: Binding::UDP,
         security,
+        certificate: None,
     };
     BootstrapConfig {
         servers: Box::new([
@@ -216,6 +219,7 @@ fn rules(rng: &mut Rng) -> Rules {
         },
         bootstrap: NoSecBootstrap::Accepted,
         uris: ServiceUris::default(),
+        downloads: DownloadUris::default(),
         names: EndpointTrust::NameSuffices,
         own: Box::default(),
         addresses: AddressPolicy::PublicOnly,

@@ -64,6 +64,7 @@ impl SimulatedDevice {
         let queries = BootstrapRequest {
             endpoint: Some(self.configuration.endpoint.as_str().into()),
             preferred: bootstrapping.preferred,
+            own_accounts: None,
         };
         let request = Message::request(MessageKind::Confirmable, Code::POST, message_id, token)
             .with_uri_path(["bs"])

@@ -17,7 +17,7 @@ use protocol::lwm2m::value::Value;
 
 use super::event::{DeviceOutput, Operation};
 use super::resource::{
-    Consequence, FIRMWARE_RESULT, FIRMWARE_STATE, FIRMWARE_UPDATE, FIRMWARE_URI,
+    Consequence, FIRMWARE_PACKAGE, FIRMWARE_RESULT, FIRMWARE_STATE, FIRMWARE_UPDATE, FIRMWARE_URI,
 };
 use super::{CONSEQUENCE_AFTER_MS, SimulatedDevice};
 
@@ -34,6 +34,7 @@ impl SimulatedDevice {
     /// for a successful download.
     pub fn update_with_results(&mut self, download: u8, install: u8) {
         let results = [
+            (FIRMWARE_PACKAGE, Consequence::Receive { result: download }),
             (FIRMWARE_URI, Consequence::Download { result: download }),
             (FIRMWARE_UPDATE, Consequence::Install { result: install }),
         ];
@@ -48,18 +49,22 @@ impl SimulatedDevice {
     pub(super) fn refusal_by_update(&self, path: Path, operation: Operation) -> Option<Code> {
         let state = self.firmware_state()?;
         let is_permitted = match (path, operation) {
-            (FIRMWARE_URI, Operation::Write) => state != INSTALLS,
+            (FIRMWARE_PACKAGE | FIRMWARE_URI, Operation::Write) => state != INSTALLS,
             (FIRMWARE_UPDATE, Operation::Execute) => state == HAS_IMAGE,
             (_, _) => true,
         };
         (!is_permitted).then_some(Code::METHOD_NOT_ALLOWED)
     }
 
-    /// Begins a download or an installation. An empty URI ends a download.
+    /// Begins a download or an installation, or has a whole image. An empty URI and an image of one
+    /// zero end an update.
     pub(super) fn begin_update_step(&mut self, answered_at_ms: i64, step: Consequence) {
         let installs = matches!(step, Consequence::Install { .. });
-        let uri = self.resources.value(FIRMWARE_URI);
-        if !installs && uri == Some(&Value::String(String::new())) {
+        let (path, none) = match matches!(step, Consequence::Receive { .. }) {
+            true => (FIRMWARE_PACKAGE, Value::Opaque(vec![0])),
+            false => (FIRMWARE_URI, Value::String(String::new())),
+        };
+        if !installs && self.resources.value(path) == Some(&none) {
             self.session.update = None;
             return self.firmware_is(IDLE, 0);
         }
@@ -76,7 +81,7 @@ impl SimulatedDevice {
     pub(super) fn proceed_with_update(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         let is_due = |&mut (due_at_ms, _): &mut (i64, Consequence)| due_at_ms <= now_ms;
         match self.session.update.take_if(is_due) {
-            Some((_, Consequence::Download { result })) => {
+            Some((_, Consequence::Download { result } | Consequence::Receive { result })) => {
                 let state = match result {
                     0 => HAS_IMAGE,
                     _ => IDLE,

@@ -85,7 +85,7 @@ impl TestService {
         let commits = wrap(Arc::clone(&store));
         let clock = Clock::new();
         let master_key = Arc::new(MasterKey::from_bytes(&[7; 32]));
-        let image_files = ImageFiles::at(&folder.path().join("firmware"));
+        let image_files = ImageFiles::at(folder.path().join("firmware"));
         let home = ArbiterParts {
             clock: clock.clone(),
             commits: Arc::clone(&commits),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use engine::change::Counter;
-use engine::firmware::campaign::{Campaign, CampaignCounts, CampaignDevice};
+use engine::firmware::campaign::{Campaign, CampaignCounts, CampaignDevice, ImageSource};
 use engine::firmware::runner::{CampaignLook, WantedRows};
 use engine::firmware::update::UpdateState;
 use engine::ids::CampaignId;
@@ -75,7 +75,11 @@ impl Durable {
 
     /// The campaign whose image has a URI.
     pub(crate) fn campaign_with(&self, uri: &str) -> Option<&Campaign> {
-        self.campaigns().find(|campaign| *campaign.uri == *uri)
+        let is_it = |campaign: &&Campaign| match &campaign.source {
+            ImageSource::Elsewhere(of_campaign) => **of_campaign == *uri,
+            ImageSource::Stored { .. } => false,
+        };
+        self.campaigns().find(is_it)
     }
 
     /// The states of the devices of a campaign.

@@ -57,8 +57,10 @@ fn bootstrapping(security: AccountSecurity) -> World {
     World::with(WorldSettings {
         bootstrap_percent: 100,
         bootstrap: match security {
-            AccountSecurity::NoSec => BootstrapConfig::of_this_service(security),
             AccountSecurity::Psk => settings::with_second_server(86_400),
+            AccountSecurity::NoSec | AccountSecurity::Rpk | AccountSecurity::X509 => {
+                BootstrapConfig::of_this_service(security)
+            }
         },
         ..WorldSettings::still(1)
     })

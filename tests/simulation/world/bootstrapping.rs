@@ -1,9 +1,11 @@
 //! How the service prepares the bootstraps of devices: it reads the profile, makes a key, and saves
 //! the key before the device may get it.
 
+use engine::associations::server_key::ServerKey;
 use engine::bootstrap::{BootstrapFault, BootstrapOrder, BootstrapPlan};
-use engine::directory::bootstrap::{FreshKey, ServiceUris, prepare};
+use engine::directory::bootstrap::{BootstrapKeys, FreshKey, ServiceUris, prepare};
 use engine::dispatch::shard_map::ArbiterId;
+use engine::key_pair::NoKey;
 use engine::moment::Timestamp;
 use engine::sealed::Sealed;
 
@@ -48,14 +50,20 @@ impl World {
         }
         let bytes = [self.rng.number(), self.rng.number()].map(u64::to_be_bytes);
         let bytes = bytes.concat();
-        let key = FreshKey {
-            sealed: Sealed::from_bytes(bytes.clone().into()),
-            bytes: bytes.into(),
+        // No world has accounts with raw public keys or certificates.
+        let keys = BootstrapKeys {
+            psk: FreshKey {
+                sealed: Sealed::from_bytes(bytes.clone().into()),
+                bytes: bytes.into(),
+            },
+            pair: &|| Err(NoKey),
+            server: ServerKey::from_scalar(&[1; 32]).expect("it is below the order of P-256"),
+            open: &|_| None,
         };
         let uris = ServiceUris::default().or_at(Some("signalbox.example"), (5_683, 5_684));
         let profile = self.disk.durable.profile(of.who);
         let now = Timestamp::from_ms(self.now_ms);
-        match prepare(profile, &self.settings.bootstrap, &uris, &key, now) {
+        match prepare(profile, &self.settings.bootstrap, &uris, &keys, now) {
             Err(fault) => self.bootstrap_prepared(of, Err(fault)),
             Ok(prepared) => match prepared.batch {
                 Some(batch) => {

@@ -98,8 +98,9 @@ impl World {
             customer: customer(),
             state: CampaignState::Running,
             created_at: now,
-            source: ImageSource::Elsewhere,
-            uri: format!("http://images.example/{}", self.campaigns_made).into(),
+            source: ImageSource::Elsewhere(
+                format!("http://images.example/{}", self.campaigns_made).into(),
+            ),
             secret: [0; 16],
             method: DeliveryMethod::Auto,
             devices: u32::try_from(whom.len()).expect("a world has few devices"),

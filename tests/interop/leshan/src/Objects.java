@@ -43,6 +43,11 @@ final class Objects {
         objects.setInstancesForObject(TEST, new LwM2mTestObject());
         if (firmware != null) {
             boolean isPushedTo = firmware.equals("push");
+            objects.setFactoryForObject(LwM2mId.FIRMWARE, (model, id, used) -> {
+                Firmware created = new Firmware(isPushedTo);
+                created.setModel(model);
+                return created;
+            });
             objects.setInstancesForObject(LwM2mId.FIRMWARE, new Firmware(isPushedTo));
         }
         return objects.createAll();
