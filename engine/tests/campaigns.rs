@@ -8,10 +8,10 @@ use std::collections::VecDeque;
 use engine::change::{Batch, Change, Expect};
 use engine::firmware::campaign::{
     Campaign, CampaignCommand, CampaignCounts, CampaignDevice, CampaignRules, CampaignState,
-    DeliveryMethod, ImageSource,
+    ImageSource,
 };
 use engine::firmware::runner::{CampaignEffect, CampaignLook, CampaignRunner, WantedRows};
-use engine::firmware::update::UpdateState;
+use engine::firmware::update::{DeliveryMethod, UpdateState};
 use engine::ids::{CampaignId, CustomerId, DeviceId};
 use engine::limits::CAMPAIGN_ROWS_READ;
 use engine::moment::{Moment, Timestamp};

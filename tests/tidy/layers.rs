@@ -99,10 +99,11 @@ const CRATES: [(&str, &[&str]); 28] = [
 ];
 
 /// Third-party crates that have a file or folder, checked in code.
-const PATHS: [(&str, &[&str]); 11] = [
-    ("aes", &["dtls/src/record/protection.rs"]),
+const PATHS: [(&str, &[&str]); 12] = [
+    ("aes", &["dtls/src/record/protection"]),
     ("aes_gcm", &["dtls/src/record"]),
-    ("ccm", &["dtls/src/record/protection.rs"]),
+    ("cbc", &["dtls/src/record/protection"]),
+    ("ccm", &["dtls/src/record/protection"]),
     (
         "coap_lite",
         &[

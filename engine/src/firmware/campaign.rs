@@ -15,7 +15,7 @@
 //! places. What became of them is counted by state, in the batches of the devices themselves; what
 //! a campaign does next follows from these counts alone.
 
-use crate::firmware::update::{FirmwareUpdate, UpdateState};
+use crate::firmware::update::{DeliveryMethod, FirmwareUpdate, UpdateState};
 use crate::ids::{CampaignId, CustomerId, DeviceId, ImageId};
 use crate::moment::Timestamp;
 
@@ -77,17 +77,6 @@ pub enum ImageSource {
     },
     /// Devices are given this URI of another server.
     Elsewhere(Box<str>),
-}
-
-/// How devices get the image (resource `/5/0/9` says what a device can do).
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum DeliveryMethod {
-    /// As each device can.
-    Auto,
-    /// Each device downloads it from a URI.
-    Pull,
-    /// Each device is sent it (block-wise Write of `/5/0/0`).
-    Push,
 }
 
 /// The state of a campaign.

@@ -1,9 +1,8 @@
 //! How does a device get an image: does it download the image, and from where, or is it sent the
 //! image? (LwM2M Core 1.1 appendix E.6, resources 8 and 9)
 
-use crate::firmware::campaign::DeliveryMethod;
 use crate::firmware::image_key::ImageKey;
-use crate::firmware::update::{FirmwareUpdate, UpdateImage};
+use crate::firmware::update::{DeliveryMethod, FirmwareUpdate, UpdateImage};
 use crate::ids::CampaignId;
 
 /// Where devices reach this service to download images, over each protocol; none if that is not

@@ -1,6 +1,5 @@
 //! What is the update of one device, as it is stored with the device?
 
-use crate::firmware::campaign::DeliveryMethod;
 use crate::firmware::image_key::ImageKey;
 use crate::ids::{CampaignId, ImageId};
 
@@ -50,6 +49,17 @@ impl UpdateState {
             Self::Pending | Self::Transferring | Self::Downloaded | Self::Updating => false,
         }
     }
+}
+
+/// How devices get the image (resource `/5/0/9` says what a device can do).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum DeliveryMethod {
+    /// As each device can.
+    Auto,
+    /// Each device downloads it from a URI.
+    Pull,
+    /// Each device is sent it (block-wise Write of `/5/0/0`).
+    Push,
 }
 
 /// The update of a device.

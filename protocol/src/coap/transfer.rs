@@ -11,8 +11,8 @@
 //! ```
 //! Each block is an exchange of its own. Once a block was transferred, an exchange without an
 //! answer starts again until the transfer has been idle for too long. The caller sends the
-//! datagrams, and drops the transfer when it is over. A body that is too long for memory is supplied
-//! by the caller, block by block; such an upload may go on where an earlier one stood.
+//! datagrams, and drops the transfer when it is over. A body that is too long for memory is
+//! supplied by the caller, block by block; such an upload may go on where an earlier one stood.
 
 mod download;
 mod fault;

@@ -6,10 +6,10 @@ use serde::Serialize;
 use engine::directory::firmware::{devices_of, removal_of_campaign, removal_of_devices};
 use engine::firmware::campaign::{
     Campaign, CampaignCommand, CampaignCounts, CampaignDevice, CampaignRules, CampaignState,
-    DeliveryMethod, ImageSource,
+    ImageSource,
 };
 use engine::firmware::firmware_uri;
-use engine::firmware::update::UpdateState;
+use engine::firmware::update::{DeliveryMethod, UpdateState};
 use engine::ids::{CampaignId, CustomerId, DeviceId, ImageId};
 use engine::limits::{
     CAMPAIGN_CONCURRENCY_MAX, CAMPAIGN_MS, CAMPAIGN_MS_MAX, CAMPAIGNS_MAX, UPDATE_RETRIES_MAX,

@@ -1,7 +1,7 @@
 //! Which operations store firmware images and run campaigns? The OpenAPI descriptions.
 
-use engine::firmware::campaign::{CampaignState, DeliveryMethod};
-use engine::firmware::update::UpdateState;
+use engine::firmware::campaign::CampaignState;
+use engine::firmware::update::{DeliveryMethod, UpdateState};
 use engine::limits::{CAMPAIGN_CONCURRENCY_MAX, FIRMWARE_URI_CHARACTERS_MAX, UPDATE_RETRIES_MAX};
 
 use crate::api::devices::described::filter;

@@ -32,10 +32,9 @@ use engine::event::{
 };
 use engine::firmware::FirmwareImage;
 use engine::firmware::campaign::{
-    Campaign, CampaignCounts, CampaignDevice, CampaignRules, CampaignState, DeliveryMethod,
-    ImageSource,
+    Campaign, CampaignCounts, CampaignDevice, CampaignRules, CampaignState, ImageSource,
 };
-use engine::firmware::update::UpdateState;
+use engine::firmware::update::{DeliveryMethod, UpdateState};
 use engine::ids::ImageId;
 use engine::ids::{
     ActionId, CampaignId, CustomerId, DeviceId, EntryId, EventId, Iccid, Imsi, JobId, Msisdn,

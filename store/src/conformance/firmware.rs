@@ -6,11 +6,11 @@ use engine::directory::firmware::{
 };
 use engine::firmware::FirmwareImage;
 use engine::firmware::campaign::{
-    Campaign, CampaignDevice, CampaignRules, CampaignState, DeliveryMethod, ImageSource,
+    Campaign, CampaignDevice, CampaignRules, CampaignState, ImageSource,
 };
 use engine::firmware::download::OfferedImage;
 use engine::firmware::runner::WantedRows;
-use engine::firmware::update::UpdateState;
+use engine::firmware::update::{DeliveryMethod, UpdateState};
 use engine::ids::{CampaignId, CustomerId, DeviceId, ImageId};
 use engine::query::PageRequest;
 

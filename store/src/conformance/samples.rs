@@ -25,9 +25,8 @@ use engine::device::record::{
 };
 use engine::effect::Effects;
 use engine::event::{DeviceInfo, Event, EventContent, Lifecycle};
-use engine::firmware::campaign::DeliveryMethod;
 use engine::firmware::image_key::ImageKey;
-use engine::firmware::update::{FirmwareUpdate, UpdateImage, UpdateStep};
+use engine::firmware::update::{DeliveryMethod, FirmwareUpdate, UpdateImage, UpdateStep};
 use engine::ids::{
     ActionId, CampaignId, ClientId, CustomerId, DestinationId, DeviceId, Endpoint, EntryId,
     EventId, Iccid, ImageId, Imsi, Msisdn, SecretId, SmsId, TraceId,

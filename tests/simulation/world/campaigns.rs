@@ -6,11 +6,12 @@ use engine::change::Batch;
 use engine::device::update::UpdateEnd;
 use engine::directory::firmware::devices_of;
 use engine::firmware::campaign::{
-    Campaign, CampaignCommand, CampaignRules, CampaignState, DeliveryMethod, ImageSource,
+    Campaign, CampaignCommand, CampaignRules, CampaignState, ImageSource,
 };
 use engine::firmware::runner::{
     CampaignEffect, CampaignRefusal, CampaignRunner, CampaignUnreadable, WantedRows,
 };
+use engine::firmware::update::DeliveryMethod;
 use engine::ids::CampaignId;
 use engine::moment::Timestamp;
 use engine::supervision::Unserved;

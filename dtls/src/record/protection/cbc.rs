@@ -1,6 +1,6 @@
 //! How does CBC protect a record? It encrypts, then authenticates what it encrypted: RFC 7366
-//! section 3. The other order, of RFC 5246 section 6.2.3.2, is not there: whoever checks the padding
-//! before the MAC tells an attacker about the plaintext, by a nuance of time.
+//! section 3. The other order, of RFC 5246 section 6.2.3.2, is not there: whoever checks the
+//! padding before the MAC tells an attacker about the plaintext, by a nuance of time.
 //!
 //! ```text
 //! IV 16 | ciphertext of content and padding | HMAC-SHA256 32

@@ -1,7 +1,8 @@
 //! Which effects does each input leave?
 
 use super::*;
-use crate::firmware::campaign::{CampaignRules, DeliveryMethod};
+use crate::firmware::campaign::CampaignRules;
+use crate::firmware::update::DeliveryMethod;
 use crate::ids::DeviceId;
 
 const NOW: Timestamp = Timestamp::from_ms(1_700_000_000_000);

@@ -9,8 +9,8 @@ use engine::bootstrap::{AccountSecurity, BootstrapOperation, BootstrapSecurity, 
 use engine::delivery::destination::{BrokerCommands, DestinationState, JsonPayload, Replay};
 use engine::device::record::{Connectivity, Logged, ObservationState, Wakefulness};
 use engine::event::{EventType, Lifecycle, PayloadKept};
-use engine::firmware::campaign::{CampaignState, DeliveryMethod};
-use engine::firmware::update::{UpdateState, UpdateStep};
+use engine::firmware::campaign::CampaignState;
+use engine::firmware::update::{DeliveryMethod, UpdateState, UpdateStep};
 use engine::job::JobState;
 use engine::peer::Transport;
 use engine::profile::SecurityRequirement;

@@ -4,9 +4,9 @@ use crate::device::Device;
 use crate::device::update::UpdateEnd;
 use crate::firmware::ImageUnreadable;
 use crate::firmware::campaign::CampaignDevice;
-use crate::firmware::campaign::{DeliveryMethod, NewUpdate};
+use crate::firmware::campaign::NewUpdate;
 use crate::firmware::image_key::ImageKey;
-use crate::firmware::update::{FirmwareUpdate, UpdateImage, UpdateStep};
+use crate::firmware::update::{DeliveryMethod, FirmwareUpdate, UpdateImage, UpdateStep};
 use crate::ids::{CampaignId, ImageId};
 
 use super::rendering::Lines;
