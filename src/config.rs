@@ -162,9 +162,9 @@ settings! {
     trust_endpoint_names: bool = "false", Switch, parse::switch;
     /// Bootstrap devices without DTLS, which sends their keys in plain text.
     bootstrap_nosec: bool = "false", Switch, parse::switch;
-    /// URI by which devices reach the CoAP port, given to them at bootstrap and to download firmware:
-    /// `coap://host:port`; by default the host and port that they asked for their bootstrap at, and
-    /// for firmware its own address, unless that is unspecified.
+    /// URI by which devices reach the CoAP port, given to them at bootstrap and to download
+    /// firmware: `coap://host:port`; by default the host and port that they asked for their
+    /// bootstrap at, and for firmware its own address, unless that is unspecified.
     public_coap: Option<Box<str>> = "", Text, parse::optional(parse::coap_uri);
     /// URI by which devices reach the CoAPs port, given to them at bootstrap and to download
     /// firmware: `coaps://host:port`; by default the host and port that they asked for their

@@ -38,7 +38,7 @@ const EVENTS: u64 = 26_000;
 const EVENTS_PER_ACT: u64 = 6_500;
 
 /// The first seed. With these seeds the four tests together see everything the census counts.
-const FIRST_SEED: u64 = 41;
+const FIRST_SEED: u64 = 21;
 
 /// The worlds of one test. There are four tests, so that they use several cores.
 const WORLDS: u64 = 10;

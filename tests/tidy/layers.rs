@@ -122,6 +122,7 @@ const PATHS: [(&str, &[&str]); 12] = [
             "dtls/src/key_schedule.rs",
             "dtls/src/record/recorded.rs",
             "engine/src/delivery/signature.rs",
+            "engine/src/firmware/image_key.rs",
         ],
     ),
     ("rustls_native_certs", &["actors/src/http/trust.rs"]),

@@ -1,16 +1,16 @@
 //! How is a record protected? With the additional data and the inner plaintext of RFC 9146 section
-//! 5, by one of two ways: [`aead`] and [`cbc`].
+//! 5, by one of two ways: [`aead`] and [`encrypt_then_mac`].
 //!
 //! The key schedule of AES is made again for each record: with the instructions of the processor it
 //! costs less than the memory of a million of them.
 
 mod aead;
-mod cbc;
+mod encrypt_then_mac;
 
 use std::fmt;
 
 use aead::{Aead, AeadKey};
-use cbc::CbcKey;
+use encrypt_then_mac::CbcKey;
 
 use super::{ContentType, PLAINTEXT_MAX, Record, VERSION};
 use crate::cipher_suite::RecordCipher;
@@ -25,7 +25,8 @@ const ADDITIONAL_DATA_MAX: usize = 8 + 3 + 2 + 8 + CONNECTION_ID_MAX + 2;
 const INNER_MAX: usize = PLAINTEXT_MAX + 1;
 
 /// The longest key block of a session.
-pub(crate) const KEY_BLOCK_MAX: usize = 2 * (cbc::MAC_KEY_LENGTH + cbc::KEY_LENGTH);
+pub(crate) const KEY_BLOCK_MAX: usize =
+    2 * (encrypt_then_mac::MAC_KEY_LENGTH + encrypt_then_mac::KEY_LENGTH);
 
 /// What one side writes with and the other reads with.
 #[derive(Clone, Eq, PartialEq)]
@@ -44,7 +45,10 @@ impl RecordCipher {
     pub(crate) const fn key_parts(self) -> [usize; 2] {
         match self {
             Self::Ccm8 | Self::Ccm | Self::Gcm => [aead::KEY_LENGTH, aead::SALT_LENGTH],
-            Self::Cbc => [cbc::MAC_KEY_LENGTH, cbc::KEY_LENGTH],
+            Self::Cbc => [
+                encrypt_then_mac::MAC_KEY_LENGTH,
+                encrypt_then_mac::KEY_LENGTH,
+            ],
         }
     }
 
@@ -54,7 +58,7 @@ impl RecordCipher {
             Self::Ccm8 => aead::overhead(Aead::Ccm8),
             Self::Ccm => aead::overhead(Aead::Ccm),
             Self::Gcm => aead::overhead(Aead::Gcm),
-            Self::Cbc => cbc::OVERHEAD_MAX,
+            Self::Cbc => encrypt_then_mac::OVERHEAD_MAX,
         }
     }
 }

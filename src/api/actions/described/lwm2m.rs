@@ -226,8 +226,8 @@ pub(super) fn kinds() -> [Schema; 12] {
         .may(
             "attributes",
             attributes(),
-            "The conditions of its notifications, for a device of LwM2M 1.2 (LwM2M Core 1.2 section \
-             7.3). For an older one write the attributes of each path before.",
+            "The conditions of its notifications, for a device of LwM2M 1.2 (LwM2M Core 1.2 \
+             section 7.3). For an older one write the attributes of each path before.",
         );
     let end = Operation::ObserveCompositeEnd;
     let end_composite = of(
