@@ -32,19 +32,17 @@ pub(super) fn echo(server: SocketAddr, text: &str) -> Vec<u8> {
     client.handle_timeout(Instant::now()).unwrap();
     while Instant::now() < give_up_at {
         let wake_at = loop {
-            match client.poll_output(&mut buffer) {
-                Output::Packet(datagram) => {
-                    socket.send(datagram).unwrap();
-                }
-                Output::Connected => {
-                    client.send_application_data(text.as_bytes()).unwrap();
-                }
-                Output::ApplicationData(received) => return received.to_vec(),
-                Output::Timeout(at) => break at,
-                output @ (Output::BufferTooSmall { .. }
-                | Output::PeerCert(_)
-                | Output::KeyingMaterial(..)
-                | Output::CloseNotify) => panic!("{output:?}"),
+            let output = client.poll_output(&mut buffer);
+            if let Output::Packet(datagram) = output {
+                socket.send(datagram).unwrap();
+            } else if let Output::Connected = output {
+                client.send_application_data(text.as_bytes()).unwrap();
+            } else if let Output::ApplicationData(received) = output {
+                return received.to_vec();
+            } else if let Output::Timeout(at) = output {
+                break at;
+            } else {
+                panic!("{output:?}");
             }
         };
         let wait = wake_at
