@@ -41,16 +41,13 @@ const OF_OPENSSL: [(CipherSuite, &str); 5] = [
     ),
 ];
 
-/// The suites by their names in GnuTLS, which has ECDHE_PSK with CBC alone, too.
-const OF_GNUTLS: [(CipherSuite, &str); 5] = [
+/// The suites by their names in GnuTLS. It has ECDHE_PSK with CBC alone, too, but its client 3.7.9
+/// ends with a segmentation fault after such a handshake.
+const OF_GNUTLS: [(CipherSuite, &str); 4] = [
     (CipherSuite::PskAes128Ccm8, "+PSK:+AES-128-CCM-8"),
     (CipherSuite::PskAes128Ccm, "+PSK:+AES-128-CCM"),
     (CipherSuite::PskAes128Gcm, "+PSK:+AES-128-GCM"),
     (CipherSuite::PskAes128Cbc, "+PSK:+AES-128-CBC:+SHA256"),
-    (
-        CipherSuite::EcdhePskAes128Cbc,
-        "+ECDHE-PSK:+AES-128-CBC:+SHA256",
-    ),
 ];
 
 /// The suites by their names in Scandium.
