@@ -6,6 +6,8 @@ import java.util.Map;
 
 import org.eclipse.californium.core.CoapClient;
 import org.eclipse.californium.core.CoapResponse;
+import org.eclipse.californium.core.config.CoapConfig;
+import org.eclipse.californium.elements.config.Configuration;
 import org.eclipse.leshan.client.resource.BaseInstanceEnabler;
 import org.eclipse.leshan.client.servers.LwM2mServer;
 import org.eclipse.leshan.core.model.ObjectModel;
@@ -29,6 +31,12 @@ final class Firmware extends BaseInstanceEnabler {
     private static final long OVER_COAP = 0;
     private static final long CONNECTION_LOST = 4;
     private static final long TIMEOUT_MS = 30_000;
+
+    static {
+        // Otherwise Californium writes a file of settings to the working directory.
+        CoapConfig.register();
+        Configuration.createStandardWithoutFile();
+    }
 
     private final boolean isPushedTo;
     private long state;
