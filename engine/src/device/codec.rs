@@ -105,7 +105,7 @@ impl<'a> Codec<'a> {
                 })
             }
             ObservationTarget::Paths(paths) => {
-                if !what.attributes.is_empty() && !self.takes_attributes() {
+                if !self.takes_in_query(what.attributes) {
                     return None;
                 }
                 let format = self.format_of_composite(refused)?;
@@ -140,16 +140,16 @@ impl<'a> Codec<'a> {
 
     /// The message with the attributes of an observation, if the device takes them in a query.
     pub(super) fn with_attributes(self, message: Message, attributes: &Attributes) -> Message {
-        match self.takes_attributes() {
+        match self.takes_in_query(attributes) {
             true => operation::with_attributes(message, attributes),
             false => message,
         }
     }
 
-    /// Whether the device takes the attributes of an observation in a query.
-    pub(super) fn takes_attributes(self) -> bool {
+    /// Whether the device takes these attributes of an observation in a query.
+    pub(super) fn takes_in_query(self, attributes: &Attributes) -> bool {
         match self.enabler() {
-            EnablerVersion::V1_0 | EnablerVersion::V1_1 => false,
+            EnablerVersion::V1_0 | EnablerVersion::V1_1 => attributes.is_empty(),
             EnablerVersion::V1_2 => true,
         }
     }
@@ -157,7 +157,7 @@ impl<'a> Codec<'a> {
     /// Whether attributes have to be written before the observation is requested.
     pub(super) fn writes_before(self, attributes: &Attributes, attempt: AttemptState) -> bool {
         let is_written = attempt.attributes == WrittenAttributes::Yes;
-        !attributes.is_empty() && !self.takes_attributes() && !is_written
+        !self.takes_in_query(attributes) && !is_written
     }
 
     /// How to write a value: in the best format that the device did not refuse in this attempt,

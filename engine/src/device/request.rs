@@ -259,7 +259,7 @@ impl RequestContext<'_, '_> {
     /// Whether the device takes the attributes of several paths, which it does in a query alone.
     fn check_attributes_in_query(&self, attributes: &Attributes) -> Result<(), Unsendable> {
         let codec = self.cx.codec();
-        match attributes.is_empty() || codec.takes_attributes() {
+        match codec.takes_in_query(attributes) {
             true => Ok(()),
             false => Err(unsendable(format!(
                 "the device speaks LwM2M {}, which has no attributes for several paths; \
