@@ -19,7 +19,6 @@ use protocol::lwm2m::path::Path;
 
 use super::configuration::Bootstrapping;
 use super::event::{DeviceEvent, DeviceOutput, Operation};
-use super::operation_log::PerformedOperation;
 use super::outcome::ResponseContent;
 use super::session::{RegistrationPhase, RequestPurpose};
 use super::uplink::next_ids;
@@ -143,15 +142,9 @@ impl SimulatedDevice {
         };
         let outcome = done.unwrap_or_else(ResponseContent::of);
         if outcome.code.is_success() {
-            self.performed.add(PerformedOperation {
-                number: self.performed.count(),
-                path,
-                operation,
-                message_id: request.message_id,
-                token: request.token,
-                format: request.content_format(),
-                payload: request.payload.clone(),
-            });
+            let content = (request.content_format(), &*request.payload);
+            self.performed
+                .add_operation(request, (path, operation), content);
         }
         outcome
     }

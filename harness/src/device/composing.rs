@@ -9,7 +9,6 @@ use protocol::lwm2m::payload;
 use super::configuration::CompositeRead;
 use super::downlink::acknowledgement_of;
 use super::event::{DeviceEvent, DeviceOutput, Operation};
-use super::operation_log::PerformedOperation;
 use super::outcome::ResponseContent;
 use super::{SimulatedDevice, blocks};
 
@@ -60,27 +59,11 @@ impl SimulatedDevice {
         };
         self.session.observations.look(&self.resources);
         for path in paths {
-            self.log_one_of_several(path, Operation::Write, request, &request.payload);
+            let content = (request.content_format(), &*request.payload);
+            self.performed
+                .add_operation(request, (path, Operation::Write), content);
         }
         Code::CHANGED
-    }
-
-    fn log_one_of_several(
-        &mut self,
-        path: Path,
-        operation: Operation,
-        request: &Message,
-        payload: &[u8],
-    ) {
-        self.performed.add(PerformedOperation {
-            number: self.performed.count(),
-            path,
-            operation,
-            message_id: request.message_id,
-            token: request.token,
-            format: request.content_format(),
-            payload: payload.to_vec(),
-        });
     }
 
     fn read_several(&mut self, now_ms: i64, request: &Message) -> ResponseContent {
@@ -108,7 +91,9 @@ impl SimulatedDevice {
             };
             outcome.observe = sequence;
             for path in paths {
-                self.log_one_of_several(path, operation, request, &outcome.payload);
+                let content = (request.content_format(), &*outcome.payload);
+                self.performed
+                    .add_operation(request, (path, operation), content);
             }
         }
         outcome

@@ -10,7 +10,7 @@ use protocol::lwm2m::path::Path;
 use super::answers::PendingAnswer;
 use super::configuration::Lwm2m;
 use super::event::{DeviceEvent, DeviceOutput, Operation};
-use super::operation_log::{PerformedOperation, PerformedRequest};
+use super::operation_log::PerformedRequest;
 use super::outcome::ResponseContent;
 use super::resource::{AnswerMode, Consequence};
 use super::{CONSEQUENCE_AFTER_MS, SimulatedDevice, blocks};
@@ -244,7 +244,7 @@ impl SimulatedDevice {
         }
         self.set_off(answered_at_ms, path, operation);
         outcome.observe = self.observe(answered_at_ms, request, (path, operation), &outcome);
-        let (format, payload) = match operation {
+        let content: (_, &[u8]) = match operation {
             Operation::Read
             | Operation::Observe
             | Operation::CancelObservation
@@ -255,15 +255,8 @@ impl SimulatedDevice {
             | Operation::Delete
             | Operation::WriteAttributes => (request.content_format(), &request.payload),
         };
-        self.performed.add(PerformedOperation {
-            number: self.performed.count(),
-            path,
-            operation,
-            message_id: request.message_id,
-            token: request.token,
-            format,
-            payload: payload.clone(),
-        });
+        self.performed
+            .add_operation(request, (path, operation), content);
         outcome
     }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::MessageId;
+use protocol::coap::message::{Message, MessageId};
 use protocol::coap::token::Token;
 use protocol::lwm2m::path::Path;
 
@@ -67,6 +67,26 @@ impl<T> Default for PerformedLog<T> {
             entries: VecDeque::new(),
             count: 0,
         }
+    }
+}
+
+impl PerformedLog<PerformedOperation> {
+    /// Adds an operation with its payload: that of the request, or of the response to a read.
+    pub(super) fn add_operation(
+        &mut self,
+        request: &Message,
+        (path, operation): (Path, Operation),
+        (format, payload): (Option<ContentFormat>, &[u8]),
+    ) {
+        self.add(PerformedOperation {
+            number: self.count,
+            path,
+            operation,
+            message_id: request.message_id,
+            token: request.token,
+            format,
+            payload: payload.to_vec(),
+        });
     }
 }
 
