@@ -1,7 +1,7 @@
 //! What do the bytes of a datagram show at a glance?
 
 use engine::action::timeline::TimelineEvent;
-use engine::action::{Action, Status};
+use engine::action::{Action, Protocol, Status};
 use engine::change::Change;
 use engine::effect::Outbound;
 use engine::ids::ActionId;
@@ -153,8 +153,8 @@ impl<'a> Head<'a> {
 /// The purpose of a request to a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum RequestPurpose {
-    /// A request of a caller.
-    Action(ActionId),
+    /// A request of a caller, and its protocol.
+    Action(ActionId, Protocol),
     /// A request that is not saved: a retransmission, or one to establish the observation of the
     /// path again.
     Unsaved(Option<Path>),
@@ -166,6 +166,18 @@ pub(crate) enum RequestPurpose {
     Update,
     /// The bootstrap of the device.
     Bootstrap,
+}
+
+impl RequestPurpose {
+    /// The protocol of the request.
+    pub(crate) fn protocol(self) -> Protocol {
+        match self {
+            Self::Action(_, protocol) => protocol,
+            Self::Unsaved(_) | Self::Report(_) | Self::Rest(_) | Self::Bootstrap | Self::Update => {
+                Protocol::Lwm2m
+            }
+        }
+    }
 }
 
 /// A request that a step sends.
@@ -183,7 +195,7 @@ impl SentRequest {
     /// Whether it repeats the request of an earlier exchange in a new exchange.
     pub(crate) fn asks_again(&self, before: RequestPurpose) -> bool {
         match (self.begins, before) {
-            (Some(step_event::ExchangePurpose::Action), RequestPurpose::Action(_)) => true,
+            (Some(step_event::ExchangePurpose::Action), RequestPurpose::Action(..)) => true,
             (Some(step_event::ExchangePurpose::Action) | None, _) => false,
             (
                 Some(
@@ -226,7 +238,10 @@ pub(crate) fn requests_sent(
                     sent.push(request_sent(head.key(), saved.take(), begins, datagram));
                 }
             }
-            Outbound::SendUdp { action, .. } => thrown = saved.take().filter(|it| it == action),
+            Outbound::SendUdp { action, .. } => {
+                let begun = saved.take().map(|(begun, _)| begun);
+                thrown = begun.filter(|it| it == action);
+            }
             Outbound::Rebind { .. }
             | Outbound::PrepareBootstrap(_)
             | Outbound::ReadImage(_)
@@ -236,10 +251,10 @@ pub(crate) fn requests_sent(
     (sent, thrown)
 }
 
-/// The request whose attempt begins with a change.
-fn begun(change: &Change) -> Option<ActionId> {
+/// The request whose attempt begins with a change, and its protocol.
+fn begun(change: &Change) -> Option<(ActionId, Protocol)> {
     if let Change::PutAction { action, .. } = change {
-        return begins_attempt(action).then_some(action.id);
+        return begins_attempt(action).then(|| (action.id, action.protocol()));
     }
     None
 }
@@ -267,7 +282,7 @@ fn begins(step_event: &StepEvent) -> Option<step_event::ExchangePurpose> {
 
 fn request_sent(
     attempt: AttemptKey,
-    saved: Option<ActionId>,
+    saved: Option<(ActionId, Protocol)>,
     begins: Option<step_event::ExchangePurpose>,
     datagram: &[u8],
 ) -> SentRequest {
@@ -278,7 +293,10 @@ fn request_sent(
     let continues_notification = begins == Some(step_event::ExchangePurpose::Observation);
     SentRequest {
         attempt,
-        purpose: saved.map_or_else(|| unsaved(&message, begins), RequestPurpose::Action),
+        purpose: saved.map_or_else(
+            || unsaved(&message, begins),
+            |(action, protocol)| RequestPurpose::Action(action, protocol),
+        ),
         begins,
         continues: match is_block && saved.is_none() && !continues_notification {
             true => Continuation::InBlocks,

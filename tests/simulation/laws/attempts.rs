@@ -5,7 +5,7 @@ use engine::action::{Action, Mode, Protocol, Status};
 use engine::ids::ActionId;
 use protocol::coap::exchange::Transmission;
 
-use super::{KnownAction, LawChecker, Verdict, hold, leaving, reaching};
+use super::{KnownAction, LawChecker, Verdict, hold, reaching};
 use crate::disk::{ActionMove, Durable};
 use crate::wire::{AttemptKey, RequestPurpose};
 
@@ -36,8 +36,7 @@ pub(super) fn one_exchange_is_in_flight(
     durable: &Durable,
 ) -> Verdict {
     let law = "one_exchange_is_in_flight_oldest_first";
-    let needs_none = purpose == RequestPurpose::Bootstrap
-        || leaving::over(purpose, who, durable) != Protocol::Lwm2m;
+    let needs_none = purpose == RequestPurpose::Bootstrap || purpose.protocol() != Protocol::Lwm2m;
     let is_registered = needs_none || durable.record(who).registration.is_some();
     hold(law, is_registered, || {
         format!("device {who} is asked and not registered")

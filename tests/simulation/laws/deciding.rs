@@ -4,8 +4,7 @@ use engine::action::Protocol;
 use engine::step_event::UplinkKind;
 
 use super::{
-    Again, BegunExchange, Decision, LawChecker, Verdict, leaving, observing, passive, presence,
-    reaching,
+    Again, BegunExchange, Decision, LawChecker, Verdict, observing, passive, presence, reaching,
 };
 use crate::disk::Durable;
 use crate::service::{Saves, StepTrigger};
@@ -81,7 +80,7 @@ impl LawChecker {
         let Decision { at_ms, who, .. } = *decision;
         for sent in &decision.sends {
             let attempt = sent.attempt;
-            if self.is_open(who, attempt) && !matches!(sent.purpose, RequestPurpose::Action(_)) {
+            if self.is_open(who, attempt) && !matches!(sent.purpose, RequestPurpose::Action(..)) {
                 continue;
             }
             let (purpose, again) = self.purpose_of(who, sent, decision.took.meets.as_ref());
@@ -96,7 +95,7 @@ impl LawChecker {
                     let reporting = decision.reporting;
                     passive::passive_reporting_needs_its_setting(who, reporting)?;
                 }
-                RequestPurpose::Action(action) => {
+                RequestPurpose::Action(action, _) => {
                     presence::a_retry_waits_for_an_uplink(self, who, action)?;
                 }
                 RequestPurpose::Bootstrap | RequestPurpose::Update => {}
@@ -105,7 +104,7 @@ impl LawChecker {
                 }
             }
             if again != Again::InBlocks && purpose != RequestPurpose::Bootstrap {
-                let over = leaving::over(purpose, who, durable);
+                let over = purpose.protocol();
                 presence::a_sleeping_device_gets_no_request(self, (at_ms, over), who, durable)?;
             }
             let uplinks = self.uplinks[who].uplinks;
@@ -131,7 +130,7 @@ impl LawChecker {
         sent: &SentRequest,
         meets: Option<&AnsweredBy>,
     ) -> (RequestPurpose, Again) {
-        if let RequestPurpose::Action(_) = sent.purpose {
+        if let RequestPurpose::Action(..) = sent.purpose {
             return (sent.purpose, Again::No);
         }
         let open = self.open[who].as_ref();

@@ -81,10 +81,10 @@ impl LawChecker {
         let at_ms = outcome.at_ms;
         let begun = speech::a_request_is_sent_as_decided(self, attempt)?;
         match begun.purpose {
-            RequestPurpose::Action(action) if begun.again != Again::No => {
+            RequestPurpose::Action(action, _) if begun.again != Again::No => {
                 promises::cancelled_action_is_never_sent(action, who, durable)?;
             }
-            RequestPurpose::Action(action) => {
+            RequestPurpose::Action(action, _) => {
                 speech::an_attempt_is_saved_before_it_is_sent(self, who, attempt, action, durable)?;
                 promises::cancelled_action_is_never_sent(action, who, durable)?;
             }
@@ -106,7 +106,7 @@ impl LawChecker {
         if let (RequestPurpose::Report(_), Again::No) = (begun.purpose, begun.again) {
             passive::callers_go_before_passive_reporting(self, at_ms, who, durable)?;
         }
-        let over = over(begun.purpose, who, durable);
+        let over = begun.purpose.protocol();
         if begun.again != Again::InBlocks {
             let begins = (at_ms, begun.purpose);
             attempts::one_exchange_is_in_flight(self, who, begins, durable)?;
@@ -121,7 +121,7 @@ impl LawChecker {
             is_part: begun.again == Again::InBlocks,
         });
         self.uplinks[who].may_be_silent |= before.is_some_and(|before| !before.is_answered);
-        if let RequestPurpose::Action(action) = begun.purpose {
+        if let RequestPurpose::Action(action, _) = begun.purpose {
             let known = self.known.get_mut(&action).expect("what is saved is known");
             known.is_in_blocks = begun.again == Again::InBlocks;
             if begun.again != Again::No {
@@ -182,17 +182,4 @@ pub(super) fn is_thrown(action: &Action) -> bool {
     let happened = action.timeline.as_slice().last().map(|last| last.what);
     let begins = matches!(happened, Some(TimelineEvent::AttemptBegun(_)));
     begins && action.protocol() == Protocol::Udp && action.status == Status::InProgress
-}
-
-/// The protocol of a request.
-pub(super) fn over(purpose: RequestPurpose, who: usize, durable: &Durable) -> Protocol {
-    let action = match purpose {
-        RequestPurpose::Action(action) => durable.action(who, action),
-        RequestPurpose::Unsaved(_)
-        | RequestPurpose::Report(_)
-        | RequestPurpose::Rest(_)
-        | RequestPurpose::Bootstrap
-        | RequestPurpose::Update => None,
-    };
-    action.map_or(Protocol::Lwm2m, Action::protocol)
 }

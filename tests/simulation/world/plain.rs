@@ -306,7 +306,7 @@ impl World {
             (true, _) => None,
         };
         let begun = sends.iter().filter_map(|sent| match sent.purpose {
-            crate::wire::RequestPurpose::Action(action) => Some(action),
+            crate::wire::RequestPurpose::Action(action, _) => Some(action),
             crate::wire::RequestPurpose::Unsaved(_)
             | crate::wire::RequestPurpose::Report(_)
             | crate::wire::RequestPurpose::Rest(_)
