@@ -8,7 +8,7 @@
 //! to rest.
 //!
 //! `SIMULATION_SEED=7 SIMULATION_EVENTS=100000 cargo test --test simulation` runs one world again,
-//! or for longer.
+//! or for longer; `SIMULATION_NOTES=4000` shows more of what happened before a failure.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

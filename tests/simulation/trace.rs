@@ -4,16 +4,18 @@ use std::collections::VecDeque;
 use std::collections::hash_map::DefaultHasher;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::sync::LazyLock;
 
 use engine::action::Status;
 use engine::dispatch::shard_map::ArbiterId;
 use engine::ids::{CampaignId, DestinationId};
 use protocol::coap::message::Message;
 
+use crate::number_from;
 use crate::service::DatagramEnd;
 
 /// How many notes a failure shows.
-const NOTES_MAX: usize = 60;
+static NOTES_MAX: LazyLock<u64> = LazyLock::new(|| number_from("SIMULATION_NOTES").unwrap_or(60));
 
 /// The notes of a world.
 #[derive(Default)]
@@ -142,7 +144,7 @@ impl Trace {
         let event = self.events;
         let note = Note { event, at_ms, what };
         note.hash(&mut self.digest);
-        if self.notes.len() >= NOTES_MAX {
+        if self.notes.len() as u64 >= *NOTES_MAX {
             self.notes.pop_front();
         }
         self.notes.push_back(note);
