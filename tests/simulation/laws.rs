@@ -326,6 +326,9 @@ impl LawChecker {
         observing::a_registration_or_deregistration_loses_observations(who, done, durable)?;
         observing::a_history_ends_with_the_state_of_the_registration(who, durable)?;
         presence::each_lifecycle_event_is_published_once(who, durable)?;
+        if let Some(state) = done.bootstrap {
+            self.bootstraps.became_durable(who, state);
+        }
         bootstrapping::a_finished_bootstrap_is_published_once(
             &self.bootstraps,
             who,
@@ -470,6 +473,7 @@ impl LawChecker {
         self.undurable.clear();
         self.sent_data.crashed();
         self.routing.crashed();
+        self.bootstraps.crashed();
         self.is_alive.fill(false);
         self.is_crashed.fill(true);
         self.open.iter_mut().for_each(|open| *open = None);

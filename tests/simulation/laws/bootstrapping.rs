@@ -1,6 +1,6 @@
 //! Laws about bootstraps: what is durable before a device is written it, and what is published.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use engine::bootstrap::BootstrapState;
 use engine::event::Lifecycle;
@@ -20,6 +20,8 @@ use crate::disk::{BatchSummary, Durable};
 pub(crate) struct BootstrapRecords {
     /// Where each device asked for its last bootstrap.
     asked_at: BTreeMap<usize, Peer>,
+    /// The devices that are being bootstrapped, at least as far as is known.
+    under_way: HashSet<usize>,
     /// How often each device took a bootstrap as finished.
     finished: BTreeMap<usize, u64>,
 }
@@ -28,6 +30,24 @@ impl BootstrapRecords {
     /// A device asks for its bootstrap.
     pub(crate) fn asked(&mut self, who: usize, at: Peer) {
         self.asked_at.insert(who, at);
+        self.under_way.insert(who);
+    }
+
+    /// The state of a device's bootstrap became durable.
+    pub(super) fn became_durable(&mut self, who: usize, state: BootstrapState) {
+        if state != BootstrapState::Running {
+            self.under_way.remove(&who);
+        }
+    }
+
+    /// The service crashed, and begins no bootstrap again.
+    pub(super) fn crashed(&mut self) {
+        self.under_way.clear();
+    }
+
+    /// Whether a device may be in the middle of a bootstrap, in which everything else waits.
+    pub(super) fn is_under_way(&self, who: usize) -> bool {
+        self.under_way.contains(&who)
     }
 
     /// A device has everything.

@@ -35,27 +35,39 @@ pub(crate) struct CampaignRecords {
 }
 
 impl CampaignRecords {
-    /// A batch changed the state of a device in a campaign.
-    pub(crate) fn moved(&mut self, at_ms: i64, moved: &RowMove, durable: &Durable) -> Verdict {
+    /// A batch changed the states of devices in campaigns.
+    pub(crate) fn moved(&mut self, at_ms: i64, moves: &[RowMove], durable: &Durable) -> Verdict {
+        for moved in moves {
+            self.count(moved);
+            let Some(campaign) = durable.campaign(moved.campaign) else {
+                hold(ONCE, moved.from.is_none(), || {
+                    format!("{moved:?} of a campaign that does not exist")
+                })?;
+                continue;
+            };
+            a_final_state_stays(moved)?;
+            if moved.from == Some(UpdateState::Pending) && moved.to.is_active() {
+                let is_first = self.begun.insert((moved.campaign, moved.place));
+                hold(LIMITS, is_first, || format!("{moved:?} begins again"))?;
+                a_device_begins_while_its_campaign_runs(at_ms, campaign, moved)?;
+            }
+        }
+        for moved in moves {
+            let recount = self.recount[&moved.campaign];
+            if let Some(campaign) = durable.campaign(moved.campaign) {
+                a_campaign_keeps_its_limits(campaign, &recount)?;
+                counts_equal_a_recount(campaign, &recount, durable)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, moved: &RowMove) {
         let recount = self.recount.entry(moved.campaign).or_default();
         if let Some(from) = moved.from {
             recount[from as usize] -= 1;
         }
         recount[moved.to as usize] += 1;
-        let recount = *recount;
-        let Some(campaign) = durable.campaign(moved.campaign) else {
-            return hold(ONCE, moved.from.is_none(), || {
-                format!("{moved:?} of a campaign that does not exist")
-            });
-        };
-        a_final_state_stays(moved)?;
-        if moved.from == Some(UpdateState::Pending) && moved.to.is_active() {
-            let is_first = self.begun.insert((moved.campaign, moved.place));
-            hold(LIMITS, is_first, || format!("{moved:?} begins again"))?;
-            a_device_begins_while_its_campaign_runs(at_ms, campaign, moved)?;
-        }
-        a_campaign_keeps_its_limits(campaign, &recount)?;
-        counts_equal_a_recount(campaign, &recount, durable)
     }
 
     /// A campaign is about to be saved.

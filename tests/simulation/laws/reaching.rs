@@ -48,7 +48,7 @@ pub(super) fn has_a_way(laws: &LawChecker, action: &Action, who: usize, durable:
 }
 
 /// An uplink over any protocol releases the next request, unless an exchange with the device is
-/// open.
+/// open or the device is being bootstrapped.
 pub(super) fn any_uplink_releases_what_waits(
     laws: &LawChecker,
     decision: &Decision,
@@ -68,7 +68,8 @@ pub(super) fn any_uplink_releases_what_waits(
     let is_free = laws.open[who].as_ref().is_none_or(is_over)
         && !durable.pending(who).any(leaving::is_thrown);
     let asks = !decision.sends.is_empty() || decision.throws.is_some();
-    if !is_data || !is_own || !is_free || asks {
+    let is_bootstrap = laws.bootstraps.is_under_way(who);
+    if !is_data || !is_own || !is_free || is_bootstrap || asks {
         return Ok(());
     }
     let is_due = |action: &&Action| {

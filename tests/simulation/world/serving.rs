@@ -118,12 +118,10 @@ impl World {
         }
         for moved in &done.rows {
             self.census.count_row(moved);
-            let verdict = self
-                .laws
-                .campaigns
-                .moved(self.now_ms, moved, &self.disk.durable);
-            self.check(verdict);
         }
+        let (rows, durable) = (&done.rows, &self.disk.durable);
+        let verdict = self.laws.campaigns.moved(self.now_ms, rows, durable);
+        self.check(verdict);
         for waiting in &done.numbered {
             self.laws.ledgers.numbered(waiting, &self.disk.durable);
             self.notify_forwarders(waiting.partition());
