@@ -5,12 +5,12 @@
 //! the same: the service makes every registration and every value durable before it answers, while
 //! Leshan's server keeps registrations in memory, and values not at all.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use clap::{Parser, value_parser};
+use harness::load::behaviour::PreSharedKey;
 use harness::load::figures::Figures;
 use signalbox::load::{Load, import_lines};
 use signalbox::rest_client::ClientCredentials;
@@ -24,8 +24,13 @@ use crate::service::{CACHE_MIB, PROGRAM, Service};
 /// Where `cargo xtask bench peers` puts Leshan's server.
 const LESHAN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/interop/leshan-server");
 
+const MIB: f64 = 1_048_576.0;
+
 /// The timeout of an import.
 const IMPORT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The pre-shared key of every device: one costs as much as another.
+const KEY: &str = "07070707070707070707070707070707";
 
 /// What is measured after the first registrations: its name, and the scenario of the load.
 const OPERATIONS: [(&str, &[&str]); 4] = [
@@ -33,6 +38,15 @@ const OPERATIONS: [(&str, &[&str]); 4] = [
     ("update", &["update"]),
     ("Send", &["send"]),
     ("read over the REST API", &["actions"]),
+];
+
+/// What is measured over DTLS then.
+const SECURED: [(&str, &[&str]); 2] = [
+    ("update over DTLS", &["update", "--psk", KEY]),
+    (
+        "handshake and update over DTLS",
+        &["handshake", "--psk", KEY],
+    ),
 ];
 
 /// Measures the service and Leshan's server in turns
@@ -70,20 +84,36 @@ pub(crate) fn run(words: &[&str]) {
     for peer in &mut peers {
         let mut figures = RequestFigures::default();
         let before_s = peer.processor_s();
-        let mut load = load::begin(peer.coap, devices, "register", &["--window", "64"]);
+        let mut load = load::begin_at(&peer.coap, devices, "register", &["--window", "64"]);
         figures.measure(peer, &mut load, before_s);
         figures.show("register", peer);
     }
     for (name, scenario) in OPERATIONS {
-        compare(name, scenario, &mut peers, &options);
+        compare(name, scenario, &peers, &options);
+    }
+    let session_bytes = peers.each_ref().map(|peer| session_bytes(peer, devices));
+    for (name, scenario) in SECURED {
+        compare(name, scenario, &peers, &options);
+    }
+    println!("\n| server | memory of an idle session, B |\n|---|---|");
+    for (peer, bytes) in peers.iter().zip(session_bytes) {
+        println!("| {} | {bytes:.0} |", peer.name);
     }
     for peer in peers {
         peer.stop();
     }
 }
 
+/// How much a server grows for each device that is registered over CoAP and registers over DTLS.
+fn session_bytes(peer: &Peer, devices: u32) -> f64 {
+    let before = peer.held_bytes();
+    let words = ["--window", "64", "--psk", KEY];
+    drop(load::begin_at(&peer.coaps, devices, "update", &words));
+    (peer.held_bytes() - before) / f64::from(devices)
+}
+
 /// Measures one kind of request, the servers in turns.
-fn compare(name: &str, scenario: &[&str], peers: &mut [Peer; 2], options: &Options) {
+fn compare(name: &str, scenario: &[&str], peers: &[Peer; 2], options: &Options) {
     let (window, time) = (options.window.to_string(), format!("{}s", options.seconds));
     let [scenario, more @ ..] = scenario else {
         return;
@@ -97,7 +127,11 @@ fn compare(name: &str, scenario: &[&str], peers: &mut [Peer; 2], options: &Optio
         let api = peer.api.iter().map(String::as_str).filter(|_| needs_api);
         let words = ["--window", &window, "--duration", &time].into_iter();
         let words: Vec<&str> = words.chain(more.iter().copied()).chain(api).collect();
-        let load = load::begin(peer.coap, options.devices, scenario, &words);
+        let target = match words.contains(&"--psk") {
+            true => &peer.coaps,
+            false => &peer.coap,
+        };
+        let load = load::begin_at(target, options.devices, scenario, &words);
         measured.push((index, load, RequestFigures::default()));
     }
     for round in 0..=options.rounds {
@@ -117,7 +151,8 @@ fn compare(name: &str, scenario: &[&str], peers: &mut [Peer; 2], options: &Optio
 /// A measured server.
 struct Peer {
     name: &'static str,
-    coap: SocketAddr,
+    coap: String,
+    coaps: String,
     /// Options of the load to call its API, if it has one.
     api: Vec<String>,
     process: PeerProcess,
@@ -141,7 +176,8 @@ impl Peer {
             let api = service.api(ClientCredentials::Bearer(token.clone()));
             let pattern = "{:019}".parse().expect("a pattern");
             let network = "127.64.0.0/10".parse().expect("a network");
-            let lines = import_lines(&pattern, network, None, 0..options.devices);
+            let key = PreSharedKey(vec![7; 16]);
+            let lines = import_lines(&pattern, network, Some(&key), 0..options.devices);
             let answer = api.import(lines, IMPORT_TIMEOUT).await;
             answer.expect("all are imported");
             token
@@ -149,7 +185,8 @@ impl Peer {
         let api = ["--api".into(), format!("http://{}", service.http)];
         Self {
             name: "signalbox",
-            coap: service.coap(),
+            coap: format!("coap://{}", service.coap()),
+            coaps: format!("coaps://{}", service.coaps()),
             api: [&api[..], &["--token".into(), token]].concat(),
             process: PeerProcess::Signalbox(Box::new(service), data),
         }
@@ -164,12 +201,20 @@ impl Peer {
             "-cp",
             &format!("{LESHAN}/classes:{LESHAN}/lib/*"),
             "PeerServer",
+            KEY,
         ]);
         let mut program = Program::start(&mut command);
-        let listening = |line: &str| line.strip_prefix("listening coap=")?.parse().ok();
+        let mut listening = |scheme: &str| {
+            let listening = |line: &str| {
+                let uri = line.strip_prefix("listening ")?;
+                uri.starts_with(scheme).then(|| uri.to_owned())
+            };
+            program.wait_for("where devices reach it", listening)
+        };
         Self {
             name: "Leshan",
-            coap: program.wait_for("where devices reach it", listening),
+            coap: listening("coap://"),
+            coaps: listening("coaps://"),
             api: Vec::new(),
             process: PeerProcess::Leshan(program),
         }
@@ -186,8 +231,16 @@ impl Peer {
         match &self.process {
             PeerProcess::Signalbox(service, _) => service.resident_mib(),
             PeerProcess::Leshan(program) => {
-                crate::kernel::resident_bytes(program.pid()) as f64 / 1_048_576.0
+                crate::kernel::resident_bytes(program.pid()) as f64 / MIB
             }
+        }
+    }
+
+    /// What it holds: resident memory, or of Leshan's heap what is still in use.
+    fn held_bytes(&self) -> f64 {
+        match &self.process {
+            PeerProcess::Signalbox(service, _) => service.resident_mib() * MIB,
+            PeerProcess::Leshan(program) => live_heap_bytes(program.pid()),
         }
     }
 
@@ -197,6 +250,18 @@ impl Peer {
             PeerProcess::Leshan(mut program) => program.kill(),
         }
     }
+}
+
+/// The objects of a Java process that are left after a collection: the last line of its histogram
+/// is `Total  OBJECTS  BYTES`.
+fn live_heap_bytes(pid: u32) -> f64 {
+    let mut jcmd = Command::new("jcmd");
+    let output = jcmd.args([&pid.to_string(), "GC.class_histogram"]).output();
+    let output = output.expect("a JDK has jcmd").stdout;
+    let output = String::from_utf8_lossy(&output);
+    let total = output.lines().find_map(|line| line.strip_prefix("Total"));
+    let bytes = total.and_then(|total| total.split_whitespace().nth(1)?.parse().ok());
+    bytes.expect("a histogram ends with its total")
 }
 
 /// The figures of one kind of request at one server.
