@@ -511,7 +511,7 @@ impl Device {
                 let found = observed.find(|it| it.token == *token.as_bytes());
                 found.and_then(|it| it.target.path())
             }
-            ExchangeTarget::Update => Some(update::instance()),
+            ExchangeTarget::Update(_) => Some(update::instance()),
             ExchangeTarget::Action(_) | ExchangeTarget::Report(_) | ExchangeTarget::Bootstrap => {
                 None
             }

@@ -20,7 +20,7 @@ use crate::device::activity::InFlight;
 use crate::device::context::Context;
 use crate::device::formats::{AttemptState, FormatSet, WrittenAttributes};
 use crate::effect::{Effect, Effects, Outbound};
-use crate::ids::{ActionId, TraceId};
+use crate::ids::{ActionId, CampaignId, TraceId};
 use crate::limits::DEPARTURE_MS;
 use crate::moment::Timestamp;
 use crate::peer::Peer;
@@ -57,8 +57,8 @@ pub(super) enum ExchangeTarget {
     Notification(Token),
     /// The next request of a bootstrap.
     Bootstrap,
-    /// The firmware update of the device.
-    Update,
+    /// The firmware update of a campaign, which may have ended since.
+    Update(CampaignId),
 }
 
 /// What one request of a round of reads covers.
@@ -113,7 +113,7 @@ impl ExchangeTarget {
             Self::Report(_) => WaitReason::PassiveReporting,
             Self::Notification(_) => WaitReason::Notification,
             Self::Bootstrap => WaitReason::Bootstrap,
-            Self::Update => WaitReason::FirmwareUpdate,
+            Self::Update(_) => WaitReason::FirmwareUpdate,
         }
     }
 
@@ -123,7 +123,7 @@ impl ExchangeTarget {
             Self::Observation(_) | Self::Notification(_) => ExchangePurpose::Observation,
             Self::Report(_) => ExchangePurpose::Report,
             Self::Bootstrap => ExchangePurpose::Bootstrap,
-            Self::Update => ExchangePurpose::FirmwareUpdate,
+            Self::Update(_) => ExchangePurpose::FirmwareUpdate,
         }
     }
 }
@@ -419,7 +419,19 @@ impl Exchange {
             | ExchangeTarget::Report(_)
             | ExchangeTarget::Notification(_)
             | ExchangeTarget::Bootstrap
-            | ExchangeTarget::Update => None,
+            | ExchangeTarget::Update(_) => None,
+        }
+    }
+
+    /// The campaign for whose update the exchange in flight is.
+    pub(super) fn campaign(&self) -> Option<CampaignId> {
+        match self.target()? {
+            ExchangeTarget::Update(campaign) => Some(campaign),
+            ExchangeTarget::Action(_)
+            | ExchangeTarget::Observation(_)
+            | ExchangeTarget::Report(_)
+            | ExchangeTarget::Notification(_)
+            | ExchangeTarget::Bootstrap => None,
         }
     }
 

@@ -270,7 +270,7 @@ impl<'s> Observations<'s> {
                 | ExchangeTarget::Report(_)
                 | ExchangeTarget::Notification(_)
                 | ExchangeTarget::Bootstrap
-                | ExchangeTarget::Update,
+                | ExchangeTarget::Update(_),
             )
             | None => None,
         };

@@ -42,14 +42,10 @@ impl LawChecker {
         {
             open.acknowledged_at_ms.get_or_insert(at_ms);
         }
-        // A device that asks for its bootstrap answers nothing else, and an answer to a request of
-        // a campaign that ended changes nothing.
-        let (took, attempts) = (&decision.took, &self.attempts);
-        self.open[who].take_if(|open| {
-            let begun = attempts.get(&open.attempt);
-            let is_update = begun.is_some_and(|it| it.purpose == RequestPurpose::Update);
-            took.is_bootstrap || took.ends_update && is_update
-        });
+        // A device that asks for its bootstrap answers nothing else.
+        if decision.took.is_bootstrap {
+            self.open[who] = None;
+        }
         if on != StepTrigger::Other {
             self.sent_samples.received(who);
         }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use engine::arbiter::cell::{CellEffect, DeviceCell};
 use engine::arbiter::input::ActorExit;
-use engine::arbiter::input::{DeviceCommand, DeviceInput};
+use engine::arbiter::input::DeviceInput;
 use engine::change::Batch;
 use engine::datagram::Inbound;
 use engine::device::Device;
@@ -42,7 +42,6 @@ pub(super) struct Actor {
 #[derive(Debug, Default)]
 pub(super) struct DecidedStep {
     datagram: Option<Box<Inbound>>,
-    ends_update: bool,
     is_input: bool,
 }
 
@@ -50,7 +49,6 @@ impl DecidedStep {
     /// No input.
     pub(super) const NOTHING: Self = Self {
         datagram: None,
-        ends_update: false,
         is_input: true,
     };
 }
@@ -116,10 +114,7 @@ impl Actor {
         self.took = DecidedStep::NOTHING;
         match input {
             DeviceInput::Datagram(arrival) => self.took.datagram = Some(arrival.clone()),
-            DeviceInput::Command(command) => {
-                self.took.ends_update = matches!(command.command, DeviceCommand::EndUpdate(..));
-                self.call = Some(command.reply);
-            }
+            DeviceInput::Command(command) => self.call = Some(command.reply),
             DeviceInput::Timeout | DeviceInput::DropUnfinished => {}
         }
     }
@@ -158,7 +153,6 @@ impl Actor {
             (_, _) => StepInput::NOTHING,
         };
         let prepares = |it: &Outbound| matches!(it, Outbound::PrepareBootstrap(_));
-        took.ends_update = self.took.ends_update;
         took.is_bootstrap = outbound.iter().any(prepares);
         took.on = StepTrigger::of(&took, &outbound, events);
         turn.acts.push(ArbiterAct::Decided {

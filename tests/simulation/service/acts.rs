@@ -227,8 +227,6 @@ pub(crate) struct StepInput {
     pub(crate) bare: Vec<Vec<u8>>,
     /// Whether it came from an address of several devices.
     pub(crate) is_ambiguous: bool,
-    /// Whether it is the end of a campaign.
-    pub(crate) ends_update: bool,
     /// Whether the device is to be bootstrapped.
     pub(crate) is_bootstrap: bool,
 }
@@ -243,7 +241,6 @@ impl StepInput {
         from: None,
         bare: Vec::new(),
         is_ambiguous: false,
-        ends_update: false,
         is_bootstrap: false,
     };
 }

@@ -289,7 +289,7 @@ impl Step<'_> {
                 | ExchangeTarget::Observation(_)
                 | ExchangeTarget::Report(_)
                 | ExchangeTarget::Notification(_)
-                | ExchangeTarget::Update,
+                | ExchangeTarget::Update(_),
             ) => {
                 let why = "the device asked for its bootstrap before it answered";
                 self.unanswered(ExchangeOutcome::DeviceGone, why);

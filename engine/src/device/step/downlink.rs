@@ -122,6 +122,8 @@ impl Step<'_> {
                 self.end_send(Err(why.to_owned()));
             }
             TransferTimeout::NotYet => {}
+            // A device whose campaign ended must not be told once more to install the image.
+            TransferTimeout::Retransmit if self.is_of_ended_update() => {}
             TransferTimeout::Retransmit => {
                 if !self.exchange.is_under_way() {
                     self.note(TimelineEvent::DatagramRepeated);
@@ -196,7 +198,7 @@ impl Step<'_> {
                 | ExchangeTarget::Observation(_)
                 | ExchangeTarget::Report(_)
                 | ExchangeTarget::Bootstrap
-                | ExchangeTarget::Update,
+                | ExchangeTarget::Update(_),
             )
             | None => false,
         }
@@ -221,10 +223,10 @@ impl Step<'_> {
         self.exchange.send(&mut self.cx);
     }
 
-    /// Whether the request in flight has expired.
+    /// Whether the request in flight has expired, or its campaign has ended.
     fn has_expired(&self) -> bool {
         let action = self.action_in_flight();
-        action.is_some_and(|action| action.expires_at <= self.cx.now())
+        action.is_some_and(|action| action.expires_at <= self.cx.now()) || self.is_of_ended_update()
     }
 
     fn expire_in_flight(&mut self) {
@@ -289,7 +291,7 @@ impl Step<'_> {
                     ExchangeTarget::Report(_)
                     | ExchangeTarget::Notification(_)
                     | ExchangeTarget::Bootstrap
-                    | ExchangeTarget::Update,
+                    | ExchangeTarget::Update(_),
                 )
                 | None => false,
             }
@@ -375,7 +377,7 @@ impl Step<'_> {
             // Its further blocks are in the format of the first. A bootstrap has formats of its
             // own.
             ExchangeTarget::Notification(_) | ExchangeTarget::Bootstrap => None,
-            ExchangeTarget::Update => self.update_message(state).map(Ok),
+            ExchangeTarget::Update(of) => self.update_message(of, state).map(Ok),
         }
     }
 
@@ -426,7 +428,7 @@ impl Step<'_> {
             ExchangeTarget::Report(part) => self.passive.answered(cx, ingest, (part, answer)),
             ExchangeTarget::Notification(token) => self.take_assembled(token, answer),
             ExchangeTarget::Bootstrap => self.take_bootstrap_answer(answer),
-            ExchangeTarget::Update => self.update_answered(answer),
+            ExchangeTarget::Update(of) => self.update_answered(of, answer),
         }
     }
 
@@ -475,7 +477,7 @@ impl Step<'_> {
             ExchangeTarget::Report(part) => self.passive.refused(cx, part, (code, &why)),
             ExchangeTarget::Notification(_) => self.observations.missed(cx, ingest, &why),
             ExchangeTarget::Bootstrap => self.miss_bootstrap_answer(&outcome),
-            ExchangeTarget::Update => self.update_refused(code, &why),
+            ExchangeTarget::Update(of) => self.update_refused(of, (code, &why)),
         }
     }
 
@@ -484,6 +486,7 @@ impl Step<'_> {
     pub(super) fn unanswered(&mut self, ending: ExchangeOutcome, why: &str) {
         self.exchange.note_ending(ending, self.cx.out);
         self.note(TimelineEvent::GaveUp);
+        let is_wanted = !self.is_of_ended_update();
         let Some(ended) = self.end_exchange() else {
             return;
         };
@@ -502,12 +505,13 @@ impl Step<'_> {
             | ExchangeTarget::Bootstrap => {
                 self.end_attempt(&ended, Outcome::failure(why));
             }
-            ExchangeTarget::Update => self.update_unanswered(),
+            ExchangeTarget::Update(of) => self.update_unanswered(of),
         }
         // If nothing was received since the attempt began, not even an acknowledgement, the device
-        // is gone, and no further attempts are spent on it.
+        // is gone, and no further attempts are spent on it. What is not wanted any more was not
+        // retransmitted, so its silence says nothing.
         let is_acknowledged = ending == ExchangeOutcome::NotAnswered;
-        if !is_acknowledged && self.cx.registration.note_silence(ended.begun_at) {
+        if !is_acknowledged && is_wanted && self.cx.registration.note_silence(ended.begun_at) {
             self.queue.hold_back(&ended);
             if ended.as_registered {
                 self.observations.hold_back();
@@ -541,7 +545,7 @@ impl Step<'_> {
             ExchangeTarget::Notification(_) => self.observations.missed(cx, ingest, &why),
             ExchangeTarget::Report(part) => self.passive.missed(cx, part, &why),
             ExchangeTarget::Bootstrap => self.miss_bootstrap_answer(&outcome),
-            ExchangeTarget::Update => self.update_unanswered(),
+            ExchangeTarget::Update(of) => self.update_unanswered(of),
         }
     }
 

@@ -58,21 +58,22 @@ impl Step<'_> {
         }
     }
 
-    /// Ends the update of a campaign that ended before the device did.
+    /// Ends the update of a campaign that ended before the device did. A request in flight stays,
+    /// because nothing else may be requested before it is answered; its answer is ignored.
     pub(in crate::device) fn end_update(&mut self, campaign: CampaignId, end: UpdateEnd) {
         let ongoing = self.cx.update.as_deref().map(|it| &it.update);
         let Some(update) = ongoing.filter(|it| it.campaign == campaign) else {
             return;
         };
         let (state, why) = match (update.step, end) {
-            (UpdateStep::Installs, _) => {
+            // It may have been told to install the image.
+            (UpdateStep::Applies | UpdateStep::Installs, _) => {
                 let why = "the campaign ended before the device reported the result";
                 (UpdateState::Failed, why)
             }
             (_, UpdateEnd::Cancelled) => (UpdateState::Skipped, "the campaign was cancelled"),
             (_, UpdateEnd::TimeOver) => (UpdateState::Failed, "the time of the campaign was over"),
         };
-        self.drop_update_exchange();
         self.conclude_update(state, Some(why));
         self.begin_next();
     }
@@ -88,22 +89,28 @@ impl Step<'_> {
     /// The next request of the update.
     pub(super) fn next_update_request(&mut self) -> Option<(ExchangeTarget, Message)> {
         let ongoing = self.cx.update.as_deref()?;
+        let campaign = ongoing.update.campaign;
         ongoing.due(self.cx.now())?;
         if let Some(why) = self.no_firmware_object() {
             self.conclude_update(UpdateState::Skipped, Some(why));
             return None;
         }
-        let message = self.update_message(AttemptState::default());
+        let message = self.update_message(campaign, AttemptState::default());
         if message.is_none() {
             let why = "the device supports no format in which it can be requested";
             self.conclude_update(UpdateState::Skipped, Some(why));
         }
-        Some((ExchangeTarget::Update, message?))
+        Some((ExchangeTarget::Update(campaign), message?))
     }
 
-    /// The message of the next request, without the formats that were refused.
-    pub(super) fn update_message(&mut self, attempt: AttemptState) -> Option<Message> {
-        let ongoing = self.cx.update.as_deref()?;
+    /// The message of the next request, without the formats that were refused; none if the campaign
+    /// has ended.
+    pub(super) fn update_message(
+        &mut self,
+        campaign: CampaignId,
+        attempt: AttemptState,
+    ) -> Option<Message> {
+        let ongoing = self.update_of(campaign)?;
         let request = ongoing.request();
         let uri = match request {
             UpdateRequest::Offer => ongoing.uri().to_owned(),
@@ -149,7 +156,7 @@ impl Step<'_> {
     pub(super) fn upload_of(&mut self, target: ExchangeTarget) -> Option<(usize, UploadPosition)> {
         let size = self.cx.rules().limits.block;
         match target {
-            ExchangeTarget::Update => self.cx.update.as_deref_mut()?.upload(size),
+            ExchangeTarget::Update(of) => self.update_of(of)?.upload(size),
             ExchangeTarget::Action(_)
             | ExchangeTarget::Observation(_)
             | ExchangeTarget::Report(_)
@@ -193,8 +200,11 @@ impl Step<'_> {
             Ok(_) | Err(ImageUnreadable) => {
                 self.exchange
                     .note_ending(ExchangeOutcome::NotAnswered, self.cx.out);
-                self.drop_update_exchange();
-                self.update_unanswered();
+                let campaign = self.exchange.campaign();
+                self.end_exchange();
+                if let Some(campaign) = campaign {
+                    self.update_unanswered(campaign);
+                }
             }
         }
     }
@@ -202,7 +212,8 @@ impl Step<'_> {
     /// Notes how much of the image the device acknowledged.
     pub(super) fn note_pushed(&mut self) {
         if let Some(position) = self.exchange.position()
-            && let Some(ongoing) = self.cx.update.as_deref_mut()
+            && let Some(campaign) = self.exchange.campaign()
+            && let Some(ongoing) = self.update_of(campaign)
         {
             ongoing.pushed(position);
             let noted = Outbound::NoteTransferred {
@@ -221,7 +232,7 @@ impl Step<'_> {
     }
 
     /// Takes the answer to a request of the update.
-    pub(super) fn update_answered(&mut self, answer: &Message) {
+    pub(super) fn update_answered(&mut self, campaign: CampaignId, answer: &Message) {
         let now = self.cx.now();
         let mut report = match self
             .cx
@@ -234,7 +245,7 @@ impl Step<'_> {
         let peer = self.cx.registration.bound_peer();
         report.support.has_dtls = peer.is_some_and(|it| it.transport == Transport::Coaps);
         let uris = &self.cx.rules().downloads;
-        let Some(ongoing) = self.cx.update.as_deref_mut() else {
+        let Some(ongoing) = self.update_of(campaign) else {
             return;
         };
         let progress = match ongoing.request() {
@@ -249,18 +260,18 @@ impl Step<'_> {
     }
 
     /// Takes that the device refused a request of the update.
-    pub(super) fn update_refused(&mut self, code: Code, why: &str) {
+    pub(super) fn update_refused(&mut self, campaign: CampaignId, refusal: (Code, &str)) {
         let now = self.cx.now();
-        if let Some(ongoing) = self.cx.update.as_deref_mut() {
-            let progress = ongoing.refused(now, (code, why));
+        if let Some(ongoing) = self.update_of(campaign) {
+            let progress = ongoing.refused(now, refusal);
             self.take_progress(progress);
         }
     }
 
     /// Takes that a request of the update was not answered.
-    pub(super) fn update_unanswered(&mut self) {
+    pub(super) fn update_unanswered(&mut self, campaign: CampaignId) {
         let now = self.cx.now();
-        if let Some(ongoing) = self.cx.update.as_deref_mut() {
+        if let Some(ongoing) = self.update_of(campaign) {
             ongoing.unanswered(now);
         }
     }
@@ -281,9 +292,9 @@ impl Step<'_> {
 
     /// The device registered or updated its registration.
     pub(super) fn hasten_update(&mut self) {
-        let in_flight = matches!(self.exchange.target(), Some(ExchangeTarget::Update));
+        let in_flight = self.exchange.campaign();
         if let Some(ongoing) = self.cx.update.as_deref_mut()
-            && !in_flight
+            && in_flight != Some(ongoing.update.campaign)
         {
             ongoing.hasten();
         }
@@ -379,9 +390,16 @@ impl Step<'_> {
         }
     }
 
-    fn drop_update_exchange(&mut self) {
-        if matches!(self.exchange.target(), Some(ExchangeTarget::Update)) {
-            self.end_exchange();
-        }
+    /// Whether the request in flight is for an update whose campaign has ended.
+    pub(super) fn is_of_ended_update(&self) -> bool {
+        let ongoing = self.cx.update.as_deref().map(|it| it.update.campaign);
+        let in_flight = self.exchange.campaign();
+        in_flight.is_some() && in_flight != ongoing
+    }
+
+    /// The update, while it is that of this campaign.
+    fn update_of(&mut self, campaign: CampaignId) -> Option<&mut OngoingUpdate> {
+        let ongoing = self.cx.update.as_deref_mut();
+        ongoing.filter(|it| it.update.campaign == campaign)
     }
 }

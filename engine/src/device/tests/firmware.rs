@@ -6,8 +6,8 @@ use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
 
 use super::vocabulary::{
-    DOWNLOADS, DeviceFixture, HOME, Lines, MINUTE, OBJECTS, S, UPDATABLE, all, sent,
-    without_record, write,
+    DOWNLOADS, DeviceFixture, HOME, Lines, MINUTE, OBJECTS, S, UPDATABLE, all, read as read_action,
+    sent, without_record, write,
 };
 use crate::device::update::UpdateEnd;
 use crate::firmware::ImageUnreadable;
@@ -190,6 +190,55 @@ fn the_end_of_a_campaign_ends_the_update() {
     let why = "the time of the campaign was over";
     let ended = state("Transferring", "Failed", 0, why);
     assert_eq!(fixture.end_update(UpdateEnd::TimeOver), ended);
+}
+
+#[test]
+fn a_request_of_an_ended_campaign_stays_in_flight_and_its_answer_is_for_no_other() {
+    let mut fixture = updatable();
+    fixture.begin_update(0);
+    fixture.end_update(UpdateEnd::Cancelled);
+    let begun = all([
+        vec!["expect place 3 Pending".to_owned()],
+        state("Pending", "Transferring", 0, ""),
+    ]);
+    assert_eq!(fixture.begin_update_of(8, 0), begun, "nothing is sent");
+    let answer = reported(&mut fixture, 2, 0);
+    assert_eq!(answer, read("m2"), "the answer is ignored");
+}
+
+#[test]
+fn a_write_of_an_image_ends_with_its_campaign_at_the_next_block() {
+    let mut fixture = pushed_to(2_500);
+    fixture.image(block(0..1_024));
+    let why = "the campaign was cancelled";
+    let ended = state("Transferring", "Skipped", 0, why);
+    assert_eq!(fixture.end_update(UpdateEnd::Cancelled), ended);
+    fixture.begin_update_of(8, 0);
+    assert_eq!(acknowledged(&mut fixture), read("m3"));
+}
+
+#[test]
+fn an_order_to_install_is_not_repeated_once_its_campaign_ended() {
+    let mut fixture = updatable();
+    fixture.begin_update(0);
+    reported(&mut fixture, 0, 0);
+    answered(&mut fixture, Code::CHANGED);
+    later(&mut fixture, 2 * S);
+    let told = reported(&mut fixture, 2, 0);
+    assert_eq!(told.last(), sent("CON POST /5/0/2 m4").last());
+    let why = "the campaign ended before the device reported the result";
+    let ended = state("Downloaded", "Failed", 0, why);
+    assert_eq!(fixture.end_update(UpdateEnd::Cancelled), ended);
+    fixture.ask(read_action("/3/0/9"));
+    let mut lines = Lines::new();
+    while lines.is_empty() {
+        lines = without_record(fixture.next_deadline());
+    }
+    let asked = lines.iter().find(|line| line.contains("CON"));
+    assert!(
+        asked.is_some_and(|it| it.contains("GET /3/0/9")),
+        "{lines:?}"
+    );
 }
 
 #[test]
