@@ -19,6 +19,8 @@ pub(super) struct ServedPack {
     format: ContentFormat,
     body: Vec<u8>,
     record: BootstrapRecord,
+    /// The state in which the record was saved last.
+    saved: Option<BootstrapState>,
     forgotten_at: Timestamp,
 }
 
@@ -35,6 +37,7 @@ impl ServedPack {
             format,
             body,
             record,
+            saved: None,
             forgotten_at: now.plus_ms(DATA_REMEMBERED_MS),
         }
     }
@@ -68,9 +71,11 @@ impl ServedPack {
         self.is_unfinished().then_some(&self.record)
     }
 
-    /// How the bootstrap is going.
-    pub(super) fn record(&self) -> &BootstrapRecord {
-        &self.record
+    /// How the bootstrap is going, if its state was not saved.
+    pub(super) fn take_unsaved(&mut self) -> Option<BootstrapRecord> {
+        let state = Some(self.record.state);
+        let is_unsaved = std::mem::replace(&mut self.saved, state) != state;
+        is_unsaved.then(|| self.record.clone())
     }
 
     /// The peer that it is for.

@@ -183,16 +183,14 @@ impl Step<'_> {
         let Some(pack) = self.bootstrap_pack.as_mut() else {
             return;
         };
-        let was = pack.record().state;
         let response = pack.response_to(&datagram.message, id, now);
-        let record = pack.record().clone();
-        let has_succeeded = record.state != was;
-        if has_succeeded || !is_for_further_block(&datagram.message) {
+        if let Some(record) = pack.take_unsaved() {
+            let has_succeeded = record.state == BootstrapState::Succeeded;
             self.cx.save_bootstrap(record);
-        }
-        if has_succeeded {
-            let bootstrapped = Lifecycle::Bootstrapped;
-            self.cx.publish(EventContent::Lifecycle(bootstrapped));
+            if has_succeeded {
+                let bootstrapped = Lifecycle::Bootstrapped;
+                self.cx.publish(EventContent::Lifecycle(bootstrapped));
+            }
         }
         self.cx.send(datagram.peer, &response);
     }
