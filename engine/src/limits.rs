@@ -76,6 +76,10 @@ pub const UPDATE_READ_MS: i64 = 2_000;
 /// hours, and each read costs the device energy.
 pub const UPDATE_READ_MS_MAX: i64 = 300_000;
 
+/// The longest version of a firmware (`/3/0/3`) that is stored with an update, to be compared with
+/// the one after it. A longer one is not known.
+pub const FIRMWARE_VERSION_BYTES_MAX: usize = 255;
+
 /// How often a device may lose the blocks of an image that it acknowledged, because it rebooted or
 /// was sent something else meanwhile; beyond that its update has failed. Enough for a device with a
 /// poor connection, few enough that a device without block-wise transfer fails within a minute.

@@ -4,9 +4,10 @@
 //! ```text
 //!           state 0: Write /5/0/1      state 2: Execute /5/0/2      accepted
 //!  Offers ------------------> Downloads ----------> Applies ------------> Installs
-//!   ^ |                        ^ |                     |                     |
-//!   | '--> Pushes -------------' |                     |                     |
-//!   |      Write /5/0/0          |                     |                     |
+//!   ^ |                        ^ |                   ^ |                     | registered
+//!   | '--> Pushes -------------' |                   | |                     v
+//!   |      Write /5/0/0          |      retries left | |     state 2      Verifies
+//!   |                            |                   '-+---------------------|
 //!   '------ retries left --------+---- result >= 2 ----+---------------------+--> FAILED
 //!                                                      '--- result 1 --------+--> SUCCEEDED
 //! ```
@@ -15,6 +16,11 @@
 //! intervals. A lost answer delays a read, and nothing else is lost. After a restart of either side
 //! the next read says how far the device is. The image is applied only in answer to a state that
 //! says that the device has it and was not told yet to install it.
+//!
+//! A device may restart while it installs, and then have neither state nor result. Its version of
+//! the firmware (`/3/0/3`) is read before it is told to install the image, and again if it registers
+//! in state 0 or 1 without a result: another version is that of the image. If it is still in state
+//! 2, it did not install the image.
 //!
 //! A Write of the image that breaks off goes on where it stood, if the device still has what it
 //! acknowledged. Otherwise the device answers 4.08, and the Write begins anew.
@@ -28,8 +34,11 @@ use protocol::lwm2m::value::Value;
 
 use crate::firmware::delivery::{DeliverySupport, DownloadUris, ImageDelivery};
 use crate::firmware::update::{FirmwareUpdate, UpdateState, UpdateStep};
-use crate::limits::{PUSHES_LOST_MAX, UPDATE_READ_MS, UPDATE_READ_MS_MAX};
+use crate::limits::{
+    FIRMWARE_VERSION_BYTES_MAX, PUSHES_LOST_MAX, UPDATE_READ_MS, UPDATE_READ_MS_MAX,
+};
 use crate::moment::Timestamp;
+use crate::query::devices::FIRMWARE_VERSION;
 
 /// The object of firmware updates.
 pub(super) const OBJECT: u16 = 5;
@@ -67,8 +76,12 @@ pub(super) struct OngoingUpdate {
     is_continued: bool,
     /// How often the device lost what it had acknowledged.
     pushes_lost: u8,
-    /// Whether the device registered since the last read: it may have restarted.
-    is_registered_anew: bool,
+    /// Whether the device registered since the last read, or may have done so before the service
+    /// began: it may have restarted.
+    may_have_restarted: bool,
+    /// Why the device refused to install the image, until its state is read: it may have installed
+    /// the image, and received the request again.
+    install_refused: Option<String>,
 }
 
 /// What a device is requested for its update.
@@ -76,6 +89,8 @@ pub(super) struct OngoingUpdate {
 pub(super) enum UpdateRequest {
     /// Read what the object says.
     Read,
+    /// Read the version of the firmware.
+    ReadVersion,
     /// Write an empty URI, which ends an earlier download.
     Clear,
     /// Write an empty image, which does the same on a device that does not download.
@@ -97,6 +112,8 @@ pub(super) enum UpdateProgress {
     Moved,
     /// This try failed.
     Failed(String),
+    /// This try failed, and there must be no other: the device may run the image.
+    Unknown(String),
     /// The device cannot be given the image.
     Skipped(String),
     /// The device runs the image.
@@ -127,7 +144,8 @@ impl OngoingUpdate {
             pushed: None,
             is_continued: false,
             pushes_lost: 0,
-            is_registered_anew: false,
+            may_have_restarted: true,
+            install_refused: None,
         }
     }
 
@@ -161,6 +179,7 @@ impl OngoingUpdate {
         let bytes = match self.next {
             UpdateRequest::Push => self.update.image_bytes()?,
             UpdateRequest::Read
+            | UpdateRequest::ReadVersion
             | UpdateRequest::Clear
             | UpdateRequest::ClearPackage
             | UpdateRequest::Offer
@@ -178,7 +197,10 @@ impl OngoingUpdate {
 
     /// The device registered.
     pub(super) fn note_registered(&mut self) {
-        self.is_registered_anew = true;
+        self.may_have_restarted = true;
+        if self.update.step == UpdateStep::Installs {
+            self.update.step = UpdateStep::Verifies;
+        }
     }
 
     /// The device registered or updated its registration.
@@ -209,48 +231,107 @@ impl OngoingUpdate {
         report: &FirmwareReport,
         uris: &DownloadUris,
     ) -> UpdateProgress {
-        use UpdateStep::{Applies, Downloads, Installs, Offers, Pushes};
+        use UpdateStep::{Applies, Downloads, Installs, Offers, Pushes, Verifies};
         let Some(state) = report.state else {
             self.read_later(now);
             return UpdateProgress::Failed("the device does not say its state (/5/0/3)".into());
         };
-        let may_have_restarted = std::mem::take(&mut self.is_registered_anew);
+        let may_have_restarted = std::mem::take(&mut self.may_have_restarted);
+        let install_refused = self.install_refused.take();
         match (self.update.step, state, report.result) {
             (Offers, 3, _) => self.wait(now),
-            (Offers, ..) => match report.support.delivery_of(&self.update, uris) {
-                Err(why) => UpdateProgress::Skipped(why),
-                Ok(delivery) => {
-                    self.delivery = Some(delivery);
-                    match (state, report.support.methods) {
-                        (0, _) => self.deliver(),
-                        (_, Some(1)) => self.request_now(UpdateRequest::ClearPackage),
-                        (..) => self.request_now(UpdateRequest::Clear),
-                    }
-                }
-            },
+            (Offers, ..) => self.choose_delivery(state, report, uris),
+            // A restart ended the download, and the device does not remember it.
+            (Downloads, 0, 0) if may_have_restarted => self.choose_delivery(state, report, uris),
             // A result may be one of an earlier update.
             (Pushes, 0 | 1, _) => self.request_now(UpdateRequest::Push),
-            (Applies | Installs, 0..=2, 1) => UpdateProgress::Succeeded,
-            (Downloads | Applies | Installs, 0..=2, 2..) if report.result != DEFERRED => {
+            (Applies | Installs | Verifies, 0..=2, 1) => UpdateProgress::Succeeded,
+            (Downloads | Applies | Installs | Verifies, 0..=2, 2..)
+                if report.result != DEFERRED =>
+            {
                 UpdateProgress::Failed(failure(report.result))
             }
-            (Pushes | Downloads, 2, _) => {
-                self.update.step = Applies;
-                self.request_now(UpdateRequest::Apply);
-                UpdateProgress::Moved
-            }
+            (Pushes | Downloads, 2, _) => self.request_now(UpdateRequest::ReadVersion),
             (Pushes | Downloads | Applies, 3, _) => {
                 self.update.step = Installs;
                 self.read_later(now);
                 UpdateProgress::Moved
             }
-            (Applies, 2, 0) => self.request_now(UpdateRequest::Apply),
-            (Applies, 0 | 1, 0) => {
-                UpdateProgress::Failed("the device does not have the image any more".into())
+            (Applies, 2, 0) => match install_refused {
+                Some(why) => UpdateProgress::Failed(why),
+                None => self.request_now(UpdateRequest::Apply),
+            },
+            (Verifies, 2, 0) => self.install_again(),
+            (Applies | Verifies, 0 | 1, 0) => self.request_now(UpdateRequest::ReadVersion),
+            (Pushes | Downloads | Applies | Installs | Verifies, ..) => self.wait(now),
+        }
+    }
+
+    /// Takes the version of the firmware, if the device says it: before it is told to install the
+    /// image, or after it restarted and has no result.
+    pub(super) fn version_read(
+        &mut self,
+        now: Timestamp,
+        version: Option<Box<str>>,
+    ) -> UpdateProgress {
+        match self.update.step {
+            UpdateStep::Pushes | UpdateStep::Downloads => {
+                self.update.version_before = version;
+                self.update.step = UpdateStep::Applies;
+                self.request_now(UpdateRequest::Apply);
+                UpdateProgress::Moved
             }
-            // A restart ended the download, and the device does not remember it.
-            (Downloads, 0, 0) if may_have_restarted => self.request_now(UpdateRequest::Offer),
-            (Pushes | Downloads | Applies | Installs, ..) => self.wait(now),
+            UpdateStep::Applies | UpdateStep::Verifies => {
+                match (&self.update.version_before, version) {
+                    (Some(before), Some(version)) if *before != version => {
+                        UpdateProgress::Succeeded
+                    }
+                    (Some(_), Some(_)) => {
+                        let why = "the device has neither the image nor another version (/3/0/3)";
+                        UpdateProgress::Failed(why.into())
+                    }
+                    (None, _) | (_, None) => {
+                        let why = "the device has no result (/5/0/5 is 0), and its version \
+                                   (/3/0/3) does not tell whether it installed the image";
+                        UpdateProgress::Unknown(why.into())
+                    }
+                }
+            }
+            UpdateStep::Offers | UpdateStep::Installs => self.wait(now),
+        }
+    }
+
+    /// Has the device install the image that it still has, if it may try again.
+    fn install_again(&mut self) -> UpdateProgress {
+        match self.update.retries_left.checked_sub(1) {
+            None => {
+                let why = "the device restarted before it had installed the image";
+                UpdateProgress::Failed(why.into())
+            }
+            Some(left) => {
+                self.update.retries_left = left;
+                self.update.step = UpdateStep::Applies;
+                self.request_now(UpdateRequest::Apply);
+                UpdateProgress::Moved
+            }
+        }
+    }
+
+    /// Decides how the device gets the image. An earlier one is cleared first.
+    fn choose_delivery(
+        &mut self,
+        state: i64,
+        report: &FirmwareReport,
+        uris: &DownloadUris,
+    ) -> UpdateProgress {
+        match report.support.delivery_of(&self.update, uris) {
+            Err(why) => return UpdateProgress::Skipped(why),
+            Ok(delivery) => self.delivery = Some(delivery),
+        }
+        match (state, report.support.methods) {
+            (0, _) => self.deliver(),
+            (_, Some(1)) => self.request_now(UpdateRequest::ClearPackage),
+            (..) => self.request_now(UpdateRequest::Clear),
         }
     }
 
@@ -272,7 +353,7 @@ impl OngoingUpdate {
     pub(super) fn accepted(&mut self, now: Timestamp) -> UpdateProgress {
         self.wait_ms = UPDATE_READ_MS;
         match self.next {
-            UpdateRequest::Read => return self.wait(now),
+            UpdateRequest::Read | UpdateRequest::ReadVersion => return self.wait(now),
             UpdateRequest::Clear | UpdateRequest::ClearPackage => return self.deliver(),
             UpdateRequest::Push => {
                 self.update.step = UpdateStep::Downloads;
@@ -309,8 +390,10 @@ impl OngoingUpdate {
             UpdateRequest::Offer => {
                 UpdateProgress::Failed(format!("writing the URI to /5/0/1 failed: {why}"))
             }
+            UpdateRequest::ReadVersion => self.version_read(now, None),
             UpdateRequest::Apply => {
-                UpdateProgress::Failed(format!("executing /5/0/2 failed: {why}"))
+                self.install_refused = Some(format!("executing /5/0/2 failed: {why}"));
+                self.request_now(UpdateRequest::Read)
             }
         }
     }
@@ -333,6 +416,7 @@ impl OngoingUpdate {
         self.update.step = UpdateStep::Offers;
         self.pushed = None;
         self.pushes_lost = 0;
+        self.install_refused = None;
         self.next = UpdateRequest::Read;
         self.wait_ms = UPDATE_READ_MS;
         self.at = Some(now.plus_ms(RETRY_MS));
@@ -375,6 +459,15 @@ impl FirmwareReport {
         }
         report
     }
+}
+
+/// The version of the firmware, in an answer of the device; none if the answer has none, or one that
+/// is too long to be stored.
+pub(super) fn version_in(values: &Reading) -> Option<Box<str>> {
+    let Value::String(version) = values.get(&FIRMWARE_VERSION)? else {
+        return None;
+    };
+    (version.len() <= FIRMWARE_VERSION_BYTES_MAX).then(|| version.as_str().into())
 }
 
 /// The path of the object instance.

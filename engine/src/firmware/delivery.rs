@@ -201,6 +201,7 @@ mod tests {
             method,
             retries_left: 0,
             step: UpdateStep::Offers,
+            version_before: None,
         }
     }
 

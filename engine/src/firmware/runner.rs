@@ -474,6 +474,7 @@ impl<R> RunningCampaign<R> {
             method: self.campaign.method,
             retries_left: self.campaign.rules.retries,
             step: UpdateStep::Offers,
+            version_before: None,
         }
     }
 

@@ -77,6 +77,9 @@ pub struct FirmwareUpdate {
     pub retries_left: u8,
     /// How far it is.
     pub step: UpdateStep,
+    /// The version of the firmware (`/3/0/3`) that the device had before it was told to install the
+    /// image; none until then, or if the device does not say it.
+    pub version_before: Option<Box<str>>,
 }
 
 /// Where the image of an update is.
@@ -109,6 +112,8 @@ pub enum UpdateStep {
     Applies,
     /// The device accepted to install it.
     Installs,
+    /// The device registered since: it may have restarted.
+    Verifies,
 }
 
 impl UpdateStep {
@@ -117,7 +122,7 @@ impl UpdateStep {
         match self {
             Self::Offers | Self::Pushes | Self::Downloads => UpdateState::Transferring,
             Self::Applies => UpdateState::Downloaded,
-            Self::Installs => UpdateState::Updating,
+            Self::Installs | Self::Verifies => UpdateState::Updating,
         }
     }
 }

@@ -204,6 +204,7 @@ pub fn record(second: i64, links: &str) -> DeviceRecord {
                 method: DeliveryMethod::Auto,
                 retries_left: 2,
                 step: UpdateStep::Applies,
+                version_before: (second % 4 == 0).then(|| "1.4.0".into()),
             })
         }),
         composite_unanswered: (second % 2 == 0).then_some(NonZeroU32::MAX),

@@ -8,8 +8,9 @@ use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
 use protocol::coap::transfer::UploadPosition;
 use protocol::lwm2m::operation::{self, PlannedWrite};
-use protocol::lwm2m::payload::Scope;
+use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::formats::WriteMethod;
+use protocol::lwm2m::payload::{Reading, Scope};
 use protocol::lwm2m::value::Value;
 
 use super::Step;
@@ -20,6 +21,7 @@ use crate::device::formats::AttemptState;
 use crate::device::samples::newest;
 use crate::device::update::{
     FirmwareReport, OBJECT, OngoingUpdate, UpdateEnd, UpdateProgress, UpdateRequest, instance,
+    version_in,
 };
 use crate::effect::{Effect, Outbound};
 use crate::firmware::campaign::{CampaignDevice, NewUpdate};
@@ -27,6 +29,7 @@ use crate::firmware::update::{FirmwareUpdate, UpdateImage, UpdateState, UpdateSt
 use crate::firmware::{ImageRange, ImageUnreadable};
 use crate::ids::CampaignId;
 use crate::peer::Transport;
+use crate::query::devices::FIRMWARE_VERSION;
 use crate::step_event::ExchangeOutcome;
 
 impl Step<'_> {
@@ -67,7 +70,7 @@ impl Step<'_> {
         };
         let (state, why) = match (update.step, end) {
             // It may have been told to install the image.
-            (UpdateStep::Applies | UpdateStep::Installs, _) => {
+            (UpdateStep::Applies | UpdateStep::Installs | UpdateStep::Verifies, _) => {
                 let why = "the campaign ended before the device reported the result";
                 (UpdateState::Failed, why)
             }
@@ -115,6 +118,7 @@ impl Step<'_> {
         let uri = match request {
             UpdateRequest::Offer => ongoing.uri().to_owned(),
             UpdateRequest::Read
+            | UpdateRequest::ReadVersion
             | UpdateRequest::Clear
             | UpdateRequest::ClearPackage
             | UpdateRequest::Push
@@ -124,9 +128,10 @@ impl Step<'_> {
         let codec = self.cx.codec();
         let resource = |id| instance().child(id).expect("an instance has resources");
         match request {
-            UpdateRequest::Read => {
-                let format = codec.format_to_read(instance(), attempt.refused.formats);
-                Some(operation::read(label, codec.root(), instance(), format))
+            UpdateRequest::Read | UpdateRequest::ReadVersion => {
+                let path = path_read(request);
+                let format = codec.format_to_read(path, attempt.refused.formats);
+                Some(operation::read(label, codec.root(), path, format))
             }
             UpdateRequest::Clear | UpdateRequest::Offer => {
                 let value = Value::String(uri);
@@ -234,22 +239,24 @@ impl Step<'_> {
     /// Takes the answer to a request of the update.
     pub(super) fn update_answered(&mut self, campaign: CampaignId, answer: &Message) {
         let now = self.cx.now();
-        let mut report = match self
-            .cx
-            .codec()
-            .values_in(now, Scope::Within(instance()), answer)
-        {
-            Ok(read) => FirmwareReport::of(&newest(&read.measurements)),
-            Err(_) => FirmwareReport::default(),
+        let Some(request) = self.update_of(campaign).map(|it| it.request()) else {
+            return;
         };
+        let scope = Scope::Within(path_read(request));
+        let values = match self.cx.codec().values_in(now, scope, answer) {
+            Ok(read) => newest(&read.measurements),
+            Err(_) => Reading::default(),
+        };
+        let mut report = FirmwareReport::of(&values);
         let peer = self.cx.registration.bound_peer();
         report.support.has_dtls = peer.is_some_and(|it| it.transport == Transport::Coaps);
         let uris = &self.cx.rules().downloads;
         let Some(ongoing) = self.update_of(campaign) else {
             return;
         };
-        let progress = match ongoing.request() {
+        let progress = match request {
             UpdateRequest::Read => ongoing.reported(now, &report, uris),
+            UpdateRequest::ReadVersion => ongoing.version_read(now, version_in(&values)),
             UpdateRequest::Clear
             | UpdateRequest::ClearPackage
             | UpdateRequest::Offer
@@ -320,6 +327,7 @@ impl Step<'_> {
             UpdateProgress::Skipped(why) => {
                 self.conclude_update(UpdateState::Skipped, Some(&why));
             }
+            UpdateProgress::Unknown(why) => self.conclude_update(UpdateState::Failed, Some(&why)),
             UpdateProgress::Failed(why) => {
                 let ongoing = self.cx.update.as_deref_mut();
                 match ongoing.is_some_and(|it| it.try_again(now)) {
@@ -401,5 +409,18 @@ impl Step<'_> {
     fn update_of(&mut self, campaign: CampaignId) -> Option<&mut OngoingUpdate> {
         let ongoing = self.cx.update.as_deref_mut();
         ongoing.filter(|it| it.update.campaign == campaign)
+    }
+}
+
+/// What a request reads; the other requests have answers without values.
+fn path_read(request: UpdateRequest) -> Path {
+    match request {
+        UpdateRequest::ReadVersion => FIRMWARE_VERSION,
+        UpdateRequest::Read
+        | UpdateRequest::Clear
+        | UpdateRequest::ClearPackage
+        | UpdateRequest::Offer
+        | UpdateRequest::Push
+        | UpdateRequest::Apply => instance(),
     }
 }

@@ -79,13 +79,13 @@ impl Step<'_> {
         }
         self.observations.renew_all();
         self.note_uplink(Protocol::Lwm2m);
+        self.note_registered_for_update();
         self.save_record();
         self.publish(Lifecycle::Registered);
         if is_first {
             self.cx.log(Entry::first_registered);
         }
         self.passive.renew(&mut self.cx);
-        self.note_registered_for_update();
         self.hasten_update();
         self.rebind(from);
         self.answer(datagram, Code::CREATED);

@@ -34,16 +34,18 @@ fn a_device_downloads_and_installs_an_image() {
     assert_eq!(later(&mut fixture, 2 * S), read("m3"));
     assert_eq!(reported(&mut fixture, 1, 0), Lines::new());
     assert_eq!(later(&mut fixture, 4 * S), read("m4"));
+    let version = sent("CON GET /3/0/3 accept 0 m5");
+    assert_eq!(reported(&mut fixture, 2, 0), version);
     let downloaded = all([
         state("Transferring", "Downloaded", 900, ""),
-        sent("CON POST /5/0/2 m5"),
+        sent("CON POST /5/0/2 m6"),
     ]);
-    assert_eq!(reported(&mut fixture, 2, 0), downloaded);
+    assert_eq!(says_version(&mut fixture, "1.4.0"), downloaded);
     let installs = state("Downloaded", "Updating", 900, "");
     assert_eq!(answered(&mut fixture, Code::CHANGED), installs);
     assert_eq!(step_of(&fixture), Some(UpdateStep::Installs));
     let registered = fixture.at(MINUTE).register_with(&["lwm2m=1.1"], UPDATABLE);
-    assert_eq!(registered.last(), read("m6").last(), "it is read at once");
+    assert_eq!(registered.last(), read("m7").last(), "it is read at once");
     let succeeded = state("Updating", "Succeeded", 900, "");
     assert_eq!(reported(&mut fixture, 0, 1), succeeded);
     assert_eq!(step_of(&fixture), None);
@@ -118,15 +120,15 @@ fn an_image_is_not_installed_again_after_a_restart() {
     reported(&mut fixture, 0, 0);
     answered(&mut fixture, Code::CHANGED);
     later(&mut fixture, 2 * S);
-    let told = reported(&mut fixture, 2, 0);
-    assert_eq!(told.last(), sent("CON POST /5/0/2 m4").last());
+    let told = has_image(&mut fixture);
+    assert_eq!(told.last(), sent("CON POST /5/0/2 m5").last());
     fixture.restart();
     assert_eq!(step_of(&fixture), Some(UpdateStep::Applies));
-    assert_eq!(without_record(fixture.timeout()), read("m5"));
+    assert_eq!(without_record(fixture.timeout()), read("m6"));
     let installing = state("Downloaded", "Updating", 900, "");
     assert_eq!(reported(&mut fixture, 3, 0), installing);
     fixture.restart();
-    assert_eq!(without_record(fixture.timeout()), read("m6"));
+    assert_eq!(without_record(fixture.timeout()), read("m7"));
     let why = "the update failed (/5/0/5 is 8)";
     let failed = state("Updating", "Failed", 0, why);
     assert_eq!(reported(&mut fixture, 2, 8), failed);
@@ -139,10 +141,10 @@ fn an_order_to_install_that_was_lost_is_repeated() {
     reported(&mut fixture, 0, 0);
     answered(&mut fixture, Code::CHANGED);
     later(&mut fixture, 2 * S);
-    reported(&mut fixture, 2, 0);
+    has_image(&mut fixture);
     fixture.restart();
     fixture.timeout();
-    let repeated = sent("CON POST /5/0/2 m6");
+    let repeated = sent("CON POST /5/0/2 m7");
     assert_eq!(reported(&mut fixture, 2, 0), repeated);
 }
 
@@ -159,6 +161,87 @@ fn a_device_that_restarted_and_forgot_its_download_is_given_the_uri_again() {
     assert_eq!(reported(&mut fixture, 0, 0), offered("m5"));
     let accepted = vec!["save place 3 Transferring 0 bytes"];
     assert_eq!(answered(&mut fixture, Code::CHANGED), accepted);
+}
+
+#[test]
+fn a_device_is_given_the_uri_again_if_it_restarted_while_the_service_did() {
+    let mut fixture = updatable();
+    fixture.begin_update(0);
+    reported(&mut fixture, 0, 0);
+    answered(&mut fixture, Code::CHANGED);
+    fixture.restart();
+    assert_eq!(without_record(fixture.timeout()), read("m3"));
+    assert_eq!(reported(&mut fixture, 0, 0), offered("m4"));
+}
+
+#[test]
+fn a_device_that_restarted_before_it_installed_is_told_again_within_its_retries() {
+    let mut fixture = installing(1);
+    fixture.register_with(&["lwm2m=1.1"], UPDATABLE);
+    assert_eq!(step_of(&fixture), Some(UpdateStep::Verifies));
+    fixture.restart();
+    fixture.timeout();
+    let again = all([
+        state("Updating", "Downloaded", 900, ""),
+        sent("CON POST /5/0/2 m8"),
+    ]);
+    assert_eq!(reported(&mut fixture, 2, 0), again);
+    let installs = state("Downloaded", "Updating", 900, "");
+    assert_eq!(answered(&mut fixture, Code::CHANGED), installs);
+    fixture.register_with(&["lwm2m=1.1"], UPDATABLE);
+    assert_eq!(reported(&mut fixture, 3, 0), Lines::new(), "it installs");
+    fixture.register_with(&["lwm2m=1.1"], UPDATABLE);
+    let why = "the device restarted before it had installed the image";
+    let failed = state("Updating", "Failed", 0, why);
+    assert_eq!(reported(&mut fixture, 2, 0), failed);
+}
+
+#[test]
+fn a_device_that_restarted_without_a_result_is_judged_by_its_version() {
+    let same = "the device has neither the image nor another version (/3/0/3)";
+    let tries_again = all([
+        vec!["count of campaign Updating -1".to_owned()],
+        vec!["count of campaign Transferring +1".to_owned()],
+        vec![format!("save place 3 Transferring 0 bytes: {same}")],
+    ]);
+    let unknown = "the device has no result (/5/0/5 is 0), and its version (/3/0/3) does not tell \
+                   whether it installed the image";
+    let cases = [
+        (
+            Code::CONTENT,
+            "1.5.0",
+            state("Updating", "Succeeded", 900, ""),
+        ),
+        (Code::CONTENT, "1.4.0", tries_again),
+        (Code::NOT_FOUND, "", state("Updating", "Failed", 0, unknown)),
+    ];
+    for (code, version, expected) in cases {
+        let mut fixture = installing(1);
+        fixture.register_with(&["lwm2m=1.1"], UPDATABLE);
+        let asked = sent("CON GET /3/0/3 accept 0 m7");
+        assert_eq!(reported(&mut fixture, 0, 0), asked);
+        let judged = without_record(fixture.answer(code, version));
+        assert_eq!(judged, expected, "{version}");
+    }
+}
+
+#[test]
+fn a_device_that_refuses_to_install_an_image_may_have_installed_it() {
+    let why = "executing /5/0/2 failed: the device answered 4.05";
+    for (reports, expected) in [
+        ((0, 1), state("Downloaded", "Succeeded", 900, "")),
+        ((2, 0), state("Downloaded", "Failed", 0, why)),
+    ] {
+        let mut fixture = updatable();
+        fixture.begin_update(0);
+        reported(&mut fixture, 0, 0);
+        answered(&mut fixture, Code::CHANGED);
+        later(&mut fixture, 2 * S);
+        has_image(&mut fixture);
+        let refused = answered(&mut fixture, Code::METHOD_NOT_ALLOWED);
+        assert_eq!(refused, read("m6"), "its state is read first");
+        assert_eq!(reported(&mut fixture, reports.0, reports.1), expected);
+    }
 }
 
 #[test]
@@ -224,8 +307,8 @@ fn an_order_to_install_is_not_repeated_once_its_campaign_ended() {
     reported(&mut fixture, 0, 0);
     answered(&mut fixture, Code::CHANGED);
     later(&mut fixture, 2 * S);
-    let told = reported(&mut fixture, 2, 0);
-    assert_eq!(told.last(), sent("CON POST /5/0/2 m4").last());
+    let told = has_image(&mut fixture);
+    assert_eq!(told.last(), sent("CON POST /5/0/2 m5").last());
     let why = "the campaign ended before the device reported the result";
     let ended = state("Downloaded", "Failed", 0, why);
     assert_eq!(fixture.end_update(UpdateEnd::Cancelled), ended);
@@ -290,8 +373,8 @@ fn a_device_that_takes_images_by_push_is_sent_the_image_block_by_block() {
     let is_read = read("m5");
     assert_eq!(taken.last(), is_read.last(), "its state is read at once");
     assert_eq!(step_of(&fixture), Some(UpdateStep::Downloads));
-    let told = reported(&mut fixture, 2, 0);
-    assert_eq!(told.last(), sent("CON POST /5/0/2 m6").last());
+    let told = has_image(&mut fixture);
+    assert_eq!(told.last(), sent("CON POST /5/0/2 m7").last());
 }
 
 #[test]
@@ -388,7 +471,7 @@ fn a_push_that_the_service_forgot_is_no_second_installation() {
     assert_eq!(step_of(&fixture), Some(UpdateStep::Pushes));
     fixture.timeout();
     // The answer to the last block was lost: the device has the whole image.
-    let told = reported(&mut fixture, 2, 0);
+    let told = has_image(&mut fixture);
     assert!(told.last().unwrap().contains("CON POST /5/0/2"), "{told:?}");
     fixture.restart();
     fixture.timeout();
@@ -405,6 +488,19 @@ fn an_earlier_image_is_cleared_before_another_is_sent() {
     assert_eq!(cleared, sent("CON PUT /5/0/0 format 42 \"\\0\" m2"));
     let pushed = answered(&mut fixture, Code::CHANGED);
     assert_eq!(pushed.last(), reading(1_024, 0).last());
+}
+
+/// A device that has accepted to install an image, with so many retries left.
+fn installing(retries: u8) -> DeviceFixture {
+    let mut fixture = updatable();
+    fixture.begin_update(retries);
+    reported(&mut fixture, 0, 0);
+    answered(&mut fixture, Code::CHANGED);
+    later(&mut fixture, 2 * S);
+    has_image(&mut fixture);
+    let installs = state("Downloaded", "Updating", 900, "");
+    assert_eq!(answered(&mut fixture, Code::CHANGED), installs);
+    fixture
 }
 
 /// A device that is about to be sent an image.
@@ -491,6 +587,19 @@ fn state(was: &str, is: &str, bytes: u64, why: &str) -> Lines {
 fn reported(fixture: &mut DeviceFixture, state: i64, result: i64) -> Lines {
     let values = [("/5/0/3", state), ("/5/0/5", result)];
     without_record(fixture.answer_values("/5/0", &values))
+}
+
+/// The device has the image, and says its version, which is asked for first.
+fn has_image(fixture: &mut DeviceFixture) -> Lines {
+    let asked = reported(fixture, 2, 0);
+    let version = asked.last().map(String::as_str).unwrap_or_default();
+    assert!(version.contains("CON GET /3/0/3"), "{asked:?}");
+    says_version(fixture, "1.4.0")
+}
+
+/// The device answers the read with the version of its firmware.
+fn says_version(fixture: &mut DeviceFixture, version: &str) -> Lines {
+    without_record(fixture.answer(Code::CONTENT, version))
 }
 
 fn answered(fixture: &mut DeviceFixture, code: Code) -> Lines {

@@ -147,6 +147,7 @@ codes!(of_update_step, update_step, UpdateStep {
     Applies = 3,
     Installs = 4,
     Pushes = 5,
+    Verifies = 6,
 });
 codes!(of_observation_state, observation_state, ObservationState { Held = 1, Owed = 2 });
 codes!(of_protocol, protocol, Protocol { Udp = 1, Coap = 2, Lwm2m = 3 });

@@ -118,6 +118,8 @@ pub(super) struct FirmwareUpdateV1<'a> {
     image: Option<ByteArray<16>>,
     #[n(8)]
     key: Option<ByteArray<IMAGE_KEY_BYTES>>,
+    #[b(9)]
+    version_before: Option<&'a str>,
 }
 
 /// Writes an image.
@@ -251,6 +253,7 @@ pub(super) fn update_record(update: &FirmwareUpdate) -> FirmwareUpdateV1<'_> {
         method: code::of_delivery_method(update.method),
         image: image.map(|image| ByteArray::from(*image.as_bytes())),
         key: key.map(|key| ByteArray::from(*key.as_bytes())),
+        version_before: update.version_before.as_deref(),
     }
 }
 
@@ -272,5 +275,6 @@ pub(super) fn read_update(record: &FirmwareUpdateV1<'_>) -> Result<FirmwareUpdat
         method: code::delivery_method(record.method)?,
         retries_left: record.retries_left,
         step: code::update_step(record.step)?,
+        version_before: record.version_before.map(Into::into),
     })
 }

@@ -59,6 +59,7 @@ impl DeviceFixture {
             method,
             retries_left: retries,
             step: UpdateStep::Offers,
+            version_before: None,
         };
         let row = CampaignDevice::new(super::profile().device, START);
         let new = NewUpdate { update, row };
