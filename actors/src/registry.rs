@@ -393,7 +393,9 @@ impl Registry {
             ArbiterEffect::TellOfStranger(to, peer) => self.others().send_stranger(to, peer),
             ArbiterEffect::ReadImage(request) => self.read_image(request, ctx),
             ArbiterEffect::Send(to, datagram) => self.context.send(to, datagram),
-            ArbiterEffect::SendSecured(device, message) => self.context.seal(device, &message),
+            ArbiterEffect::SendSecured(device, address, message) => {
+                self.context.seal_answer((device, address), &message);
+            }
             ArbiterEffect::Drop(number, reason) => {
                 trace!(number, ?reason, "a datagram was dropped");
                 self.dropped.note(reason);

@@ -1051,7 +1051,7 @@ fn release<H, R>(
 
 fn sending<H, R>(origin: Origin, datagram: Vec<u8>) -> ArbiterEffect<H, R> {
     match origin.device {
-        Some(device) => ArbiterEffect::SendSecured(device, datagram),
+        Some(device) => ArbiterEffect::SendSecured(device, origin.peer.address, datagram),
         None => ArbiterEffect::Send(origin.peer, datagram),
     }
 }

@@ -14,7 +14,9 @@
 //!           (nothing)      (refused)                        (nothing); resumed by its ticket
 //! ```
 //!
-//! A device has one session at an arbiter, the newest.
+//! A device is reached over one session at an arbiter: the one over which it sent the last message
+//! that is not for a download of an image. Devices download with sessions of their own, which may be
+//! beside that session, one at a time.
 //!
 //! A certificate has several names. Each is looked up, until one is the endpoint name of a device
 //! whose customer trusts an authority that has signed the certificate.
@@ -72,6 +74,9 @@ pub struct Associations {
     claims: HashMap<dtls::AssociationId, Claim>,
     sessions: HashMap<dtls::AssociationId, Session>,
     session_by_device: HashMap<DeviceKey, dtls::AssociationId>,
+    /// The other session of a device that has one: nothing was received over it, or only requests
+    /// for images.
+    second_by_device: HashMap<DeviceKey, dtls::AssociationId>,
     /// Which address of the service a peer has sent its hello to, during a handshake.
     local_by_address: HashMap<SocketAddr, LocalAddressId>,
     outcomes: [u64; HandshakeOutcome::ALL.len()],
@@ -255,6 +260,7 @@ struct Session {
     key_use: KeyUse,
     /// Beside the owner and not in it: there it would make every session eight bytes larger.
     begun: Begun,
+    carries: Carries,
 }
 
 /// Whose session it is.
@@ -265,6 +271,17 @@ enum Owner {
     LookedUp(Vec<Vec<u8>>),
     /// It is of an earlier process, and was not heard yet.
     Kept,
+}
+
+/// What was received over a session.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Carries {
+    /// Nothing yet.
+    Nothing,
+    /// Requests for images alone.
+    Downloads,
+    /// Other messages.
+    Messages,
 }
 
 /// Where a session began.
@@ -305,6 +322,7 @@ impl Associations {
             claims: HashMap::new(),
             sessions,
             session_by_device: HashMap::new(),
+            second_by_device: HashMap::new(),
             local_by_address: HashMap::new(),
             outcomes: [0; HandshakeOutcome::ALL.len()],
             address_changes: 0,
@@ -381,23 +399,51 @@ impl Associations {
         message: &[u8],
         out: &mut Vec<AssociationEffect>,
     ) -> bool {
-        let Some(id) = self.session_by_device.get(&device).copied() else {
-            return false;
-        };
+        match self.session_by_device.get(&device).copied() {
+            Some(id) => self.send_over(m, id, message, out),
+            None => false,
+        }
+    }
+
+    /// Sends an answer to a device over the session with this address, if it has such a session.
+    /// Returns whether there is one.
+    pub fn answer(
+        &mut self,
+        m: &mut SecureMoment<'_>,
+        (device, address): (DeviceKey, SocketAddr),
+        message: &[u8],
+        out: &mut Vec<AssociationEffect>,
+    ) -> bool {
+        let second = self.second_by_device.get(&device).copied();
+        match second.filter(|id| self.endpoint.peer(*id) == Some(address)) {
+            Some(id) => self.send_over(m, id, message, out),
+            None => self.send(m, device, message, out),
+        }
+    }
+
+    fn send_over(
+        &mut self,
+        m: &mut SecureMoment<'_>,
+        id: dtls::AssociationId,
+        message: &[u8],
+        out: &mut Vec<AssociationEffect>,
+    ) -> bool {
         let local = self.sessions.get(&id).and_then(|session| session.local);
         let sent = self.endpoint.send(id, message, &mut self.effects);
         self.settle(m, local, out);
         sent.is_ok()
     }
 
-    /// Ends the session of a device whose keys are no longer valid.
+    /// Ends the sessions of a device whose keys are no longer valid.
     pub fn end(
         &mut self,
         m: &mut SecureMoment<'_>,
         device: DeviceKey,
         out: &mut Vec<AssociationEffect>,
     ) {
-        if let Some(id) = self.session_by_device.remove(&device) {
+        let first = self.session_by_device.remove(&device);
+        let second = self.second_by_device.remove(&device);
+        for id in first.into_iter().chain(second) {
             let local = self.sessions.remove(&id).and_then(|session| session.local);
             self.endpoint.close(id, &mut self.effects);
             self.settle(m, local, out);
@@ -587,6 +633,7 @@ impl Associations {
                     address_changes: 0,
                     key_use,
                     begun: Begun::Here,
+                    carries: Carries::Nothing,
                 };
                 self.establish(association, identity, session, out);
                 out.extend(used.map(AssociationEffect::Commit));
@@ -744,7 +791,7 @@ impl Associations {
                 let device = *device;
                 self.count(HandshakeOutcome::Completed);
                 self.sessions.insert(id, session);
-                self.own(device, id);
+                self.add(device, id);
             }
             (Owner::LookedUp(_) | Owner::Kept, Some(claimed)) => {
                 self.sessions.insert(id, session);
@@ -754,13 +801,43 @@ impl Associations {
         }
     }
 
-    /// A device has one session: the newest.
-    fn own(&mut self, device: DeviceKey, id: dtls::AssociationId) {
-        let earlier = self.session_by_device.insert(device, id);
-        if let Some(earlier) = earlier.filter(|earlier| *earlier != id) {
-            self.sessions.remove(&earlier);
-            self.endpoint.forget(earlier);
+    /// A device has another session. It is reached over that if it has no other; if it has, what it
+    /// sends decides.
+    fn add(&mut self, device: DeviceKey, id: dtls::AssociationId) {
+        match self.session_by_device.contains_key(&device) {
+            true => self.put_second(device, id),
+            false => drop(self.session_by_device.insert(device, id)),
         }
+    }
+
+    /// A device is reached over this session from now on. The one before stays if the device
+    /// downloads over it.
+    fn reach_over(&mut self, device: DeviceKey, id: dtls::AssociationId) {
+        let is_second = self.second_by_device.get(&device) == Some(&id);
+        if is_second {
+            self.second_by_device.remove(&device);
+        }
+        let before = self.session_by_device.insert(device, id);
+        let Some(before) = before.filter(|before| *before != id) else {
+            return;
+        };
+        match self.sessions.get(&before).map(|session| session.carries) {
+            Some(Carries::Downloads) => self.put_second(device, before),
+            Some(Carries::Nothing | Carries::Messages) | None => self.drop_session(before),
+        }
+    }
+
+    /// A device has one session beside the one that it is reached over: the newest.
+    fn put_second(&mut self, device: DeviceKey, id: dtls::AssociationId) {
+        let before = self.second_by_device.insert(device, id);
+        if let Some(before) = before.filter(|before| *before != id) {
+            self.drop_session(before);
+        }
+    }
+
+    fn drop_session(&mut self, id: dtls::AssociationId) {
+        self.sessions.remove(&id);
+        self.endpoint.forget(id);
     }
 
     /// Goes on with a session, resumed or of an earlier process, whose device was looked up.
@@ -796,7 +873,7 @@ impl Associations {
                     if begun == Begun::Here {
                         self.count(HandshakeOutcome::Resumed);
                     }
-                    self.own(device, id);
+                    self.add(device, id);
                     for content in early {
                         self.receive(id, None, &content, out);
                     }
@@ -832,15 +909,25 @@ impl Associations {
         session.local = local.or(session.local);
         match &mut session.owner {
             Owner::Device(device) => {
-                let peer = Peer::secured(address).of_device(*device);
-                let peer = peer.sent_to(session.local);
-                let (device, content) = (*device, content.to_vec());
+                let device = *device;
+                let peer = Peer::secured(address).of_device(device);
+                let (peer, bytes) = (peer.sent_to(session.local), content.to_vec());
                 out.push(match session.key_use {
-                    KeyUse::All => AssociationEffect::Receive(device, peer, content),
+                    KeyUse::All => AssociationEffect::Receive(device, peer, bytes),
                     KeyUse::Bootstrap => {
-                        AssociationEffect::ReceiveForBootstrap(device, peer, content)
+                        AssociationEffect::ReceiveForBootstrap(device, peer, bytes)
                     }
                 });
+                if session.carries != Carries::Messages {
+                    let is_download = dispatch::is_download(content);
+                    session.carries = match is_download {
+                        true => Carries::Downloads,
+                        false => Carries::Messages,
+                    };
+                    if !is_download {
+                        self.reach_over(device, id);
+                    }
+                }
             }
             // Beyond the bound the network has lost it.
             Owner::LookedUp(early) if early.len() < EARLY_RECORDS_MAX => {
@@ -861,10 +948,12 @@ impl Associations {
         let Some(session) = self.sessions.remove(&id) else {
             return;
         };
-        if let Owner::Device(device) = session.owner
-            && self.session_by_device.get(&device) == Some(&id)
-        {
-            self.session_by_device.remove(&device);
+        if let Owner::Device(device) = session.owner {
+            for by_device in [&mut self.session_by_device, &mut self.second_by_device] {
+                if by_device.get(&device) == Some(&id) {
+                    by_device.remove(&device);
+                }
+            }
         }
     }
 

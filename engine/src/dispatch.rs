@@ -209,6 +209,13 @@ pub fn classify_secured(origin: (u64, Peer), device: DeviceKey, bytes: &[u8]) ->
     }
 }
 
+/// Whether a message is a request for an image.
+pub fn is_download(bytes: &[u8]) -> bool {
+    let is_request = |message: &Message| message.code.is_request();
+    let request = Message::decode(bytes).ok().filter(is_request);
+    request.is_some_and(|it| matches!(CoapRoute::of(&it), CoapRoute::Download(..)))
+}
+
 fn to_image(
     (campaign, key): (CampaignId, ImageKey),
     device: Option<DeviceKey>,

@@ -17,10 +17,11 @@ use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::client::ApiClient;
 use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::http::{Request, Response};
+use crate::vocabulary::lwm2m::read;
 use crate::vocabulary::poll::until;
 use crate::vocabulary::secured::SecuredDevice;
 use crate::vocabulary::service::Service;
-use crate::vocabulary::wire::{DeviceSocket, request};
+use crate::vocabulary::wire::{DeviceSocket, register, request};
 
 const IMAGE: &str = "an image of forty-two bytes, in plain text";
 const IMAGES: &str = "/management-api/v1/firmware/images";
@@ -339,8 +340,8 @@ fn an_image_is_downloaded_over_coap_block_by_block() {
 }
 
 #[test]
-fn an_image_is_downloaded_over_dtls() {
-    let (service, caller) = start(&[]);
+fn an_image_is_downloaded_over_a_session_beside_that_of_the_registration() {
+    let (service, caller) = start(&[("SIGNALBOX_ARBITERS", "1")]);
     caller.create_device("meter-1", DEVICE_IP);
     let device = Device::registered(&service, downloading_over_coap("meter-1"));
     let image = stored(&caller);
@@ -349,10 +350,15 @@ fn an_image_is_downloaded_over_dtls() {
     let uri = given_uri(&device);
     let path = uri.split('/').skip(3);
     caller.create_secured_device("meter-2", PSK);
-    let mut secured = SecuredDevice::connected(DEVICE_IP, &service, "meter-2", PSK);
-    let whole = secured.ask(&request(Code::GET, 1).with_uri_path(path));
+    let mut registered = SecuredDevice::connected(DEVICE_IP, &service, "meter-2", PSK);
+    registered.register(&register("meter-2", 1));
+    let mut downloading = SecuredDevice::connected(DEVICE_IP, &service, "meter-2", PSK);
+    let whole = downloading.ask(&request(Code::GET, 1).with_uri_path(path));
     assert_eq!(whole.code, Code::CONTENT);
     assert_eq!(whole.payload, IMAGE.as_bytes());
+    caller.create_action("meter-2", &read("/3/0/9"));
+    let asked = registered.receive_request();
+    assert!(asked.uri_path().eq(["3", "0", "9"]), "{asked:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What the actors of one arbiter share: its clock, sockets, store and machines.
 
 use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -142,10 +143,22 @@ impl ArbiterContext {
 
     /// Sends a message over the session that this arbiter has with a device.
     pub(crate) fn seal(&self, device: DeviceKey, message: &[u8]) {
+        self.send_sealed(|associations, m, out| associations.send(m, device, message, out));
+    }
+
+    /// Sends an answer over the session of this arbiter that a message of a device came over.
+    pub(crate) fn seal_answer(&self, to: (DeviceKey, SocketAddr), message: &[u8]) {
+        self.send_sealed(|associations, m, out| associations.answer(m, to, message, out));
+    }
+
+    fn send_sealed(
+        &self,
+        send: impl FnOnce(&mut Associations, &mut SecureMoment<'_>, &mut Vec<AssociationEffect>) -> bool,
+    ) {
         let mut effects = Vec::new();
         let is_sent = {
             let mut associations = self.associations.borrow_mut();
-            self.at_secure_moment(|m| associations.send(m, device, message, &mut effects))
+            self.at_secure_moment(|m| send(&mut associations, m, &mut effects))
         };
         if !is_sent {
             self.meters.unsent.one();

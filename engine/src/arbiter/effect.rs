@@ -1,6 +1,6 @@
 //! The effects of an arbiter: a closed list, in the order of the decisions.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 
 use crate::admin_log::entry::Entry;
@@ -50,8 +50,9 @@ pub enum ArbiterEffect<H, R> {
     ReadImage(Box<ImageRequest>),
     /// Send a datagram.
     Send(Peer, Vec<u8>),
-    /// Send a message over the security association with a device, which this arbiter has.
-    SendSecured(DeviceKey, Vec<u8>),
+    /// Answer a message that a device sent from this address over a security association that this
+    /// arbiter has.
+    SendSecured(DeviceKey, SocketAddr, Vec<u8>),
     /// The datagram with this number is dropped.
     Drop(u64, DropReason),
     /// Answer a command that was given to no device.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use dtls::{AssociationId, CipherSuite, Config, Endpoint, Security};
 use zeroize::Zeroizing;
 
-use super::{Associations, Begun, Owner, Session};
+use super::{Associations, Begun, Carries, Owner, Session};
 use crate::credentials::KeyUse;
 use crate::moment::Timestamp;
 
@@ -38,6 +38,7 @@ impl Associations {
         }
         self.sessions.clear();
         self.session_by_device.clear();
+        self.second_by_device.clear();
         self.claims.clear();
         let mut config = Config::new([0; 32]);
         config.accepts_clients = false;
@@ -133,6 +134,7 @@ fn decode(record: &[u8]) -> Option<(AssociationId, Session)> {
             _ => KeyUse::Bootstrap,
         },
         begun: Begun::Before,
+        carries: Carries::Nothing,
     };
     Some((AssociationId::from_bytes(*id), session))
 }

@@ -3,13 +3,17 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use dtls::{ClientConfig, SigningKey};
+use protocol::coap::code::Code;
+use protocol::coap::message::{Message, MessageId, MessageKind};
+use protocol::coap::token::Token;
 use rcgen::{CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 use super::*;
 use crate::change::Change;
 use crate::directory::credentials::{with_issued_keys, with_psk, without_psk};
 use crate::directory::device::{NewDevice, draft_device};
-use crate::ids::{CustomerId, DeviceId};
+use crate::firmware::image_key::ImageKey;
+use crate::ids::{CampaignId, CustomerId, DeviceId};
 use crate::moment::Moment;
 use crate::sealed::Sealed;
 
@@ -136,6 +140,8 @@ fn a_device_has_one_session_the_newest() {
     let mut fixture = Fixture::of(1, &["meter"]);
     let mut first = fixture.connected("meter", KEY, HOME);
     let mut second = fixture.connected("meter", KEY, ELSEWHERE);
+    fixture.says(&mut second, b"here");
+    assert_eq!(fixture.take_received().len(), 1);
     assert_eq!(fixture.arbiters[0].counts().sessions, 1);
     assert!(fixture.tell("meter", b"on"));
     fixture.run(&mut first);
@@ -143,6 +149,58 @@ fn a_device_has_one_session_the_newest() {
     assert_eq!((first.heard.len(), second.heard.len()), (0, 1));
     fixture.says(&mut first, b"late");
     assert_eq!(fixture.take_received(), []);
+}
+
+#[test]
+fn a_device_that_downloads_over_another_session_is_reached_over_the_one_before() {
+    let mut fixture = Fixture::of(1, &["meter"]);
+    let mut first = fixture.connected("meter", KEY, HOME);
+    fixture.says(&mut first, b"here");
+    let mut second = fixture.connected("meter", KEY, ELSEWHERE);
+    let download = download();
+    for _ in 0..2 {
+        fixture.says(&mut second, &download);
+        assert!(fixture.tell("meter", b"on"));
+        assert!(fixture.replies("meter", ELSEWHERE, b"block"));
+    }
+    fixture.run(&mut first);
+    fixture.run(&mut second);
+    assert_eq!(first.heard, [b"on", b"on"]);
+    assert_eq!(second.heard, [b"block", b"block"]);
+    assert_eq!(fixture.take_received().len(), 3);
+
+    // A third one takes the place of the second.
+    let mut third = fixture.connected("meter", KEY, "203.0.113.5:61001");
+    assert_eq!(fixture.arbiters[0].counts().sessions, 2);
+    fixture.says(&mut second, &download);
+    assert_eq!(fixture.take_received(), []);
+    fixture.says(&mut third, b"here");
+    assert_eq!(fixture.arbiters[0].counts().sessions, 1);
+    assert!(fixture.tell("meter", b"off"));
+    fixture.run(&mut third);
+    assert_eq!(third.heard, [b"off"]);
+}
+
+#[test]
+fn a_download_goes_on_when_the_device_has_another_session_for_the_rest() {
+    let mut fixture = Fixture::of(1, &["meter"]);
+    let mut first = fixture.connected("meter", KEY, HOME);
+    let download = download();
+    fixture.says(&mut first, &download);
+    let mut second = fixture.connected("meter", KEY, ELSEWHERE);
+    fixture.says(&mut second, b"here");
+    assert!(fixture.tell("meter", b"on"));
+    fixture.run(&mut second);
+    assert_eq!(second.heard, [b"on"]);
+    fixture.take_received();
+    fixture.says(&mut first, &download);
+    assert!(fixture.replies("meter", HOME, b"block"));
+    fixture.run(&mut first);
+    assert_eq!(first.heard, [b"block"]);
+    assert_eq!(fixture.take_received().len(), 1);
+    let device = fixture.key("meter");
+    fixture.call(0, |it, m, out| it.end(m, device, out));
+    assert_eq!(fixture.arbiters[0].counts().sessions, 0);
 }
 
 #[test]
@@ -570,6 +628,12 @@ impl Fixture {
         is_sent
     }
 
+    /// Answers a message of a device that came from this address.
+    fn replies(&mut self, name: &str, address: &str, message: &[u8]) -> bool {
+        let to = (self.key(name), address.parse().unwrap());
+        self.call(0, |it, m, out| it.answer(m, to, message, out))
+    }
+
     /// Exchanges records with a device until neither has any.
     fn run(&mut self, client: &mut Client) {
         loop {
@@ -789,6 +853,16 @@ impl Client {
     fn sent_lately(&mut self) -> Vec<(SocketAddr, Vec<u8>)> {
         std::mem::take(&mut self.sent)
     }
+}
+
+/// A request for a block of an image.
+fn download() -> Vec<u8> {
+    let (campaign, key) = (CampaignId::from_bytes([7; 16]), ImageKey::of(&[1; 16], 3));
+    let path = format!("firmware/{campaign}/{key}");
+    let (kind, token) = (MessageKind::Confirmable, Token::from_u64(1));
+    Message::request(kind, Code::GET, MessageId(7), token)
+        .with_uri_path(path.split('/'))
+        .encode()
 }
 
 fn arbiters(count: usize) -> Vec<Associations> {

@@ -366,7 +366,7 @@ impl Arbiter {
             }),
             ArbiterEffect::ReadImage(_) => panic!("no device here downloads"),
             // No device of the simulation speaks DTLS.
-            ArbiterEffect::SendSecured(device, _) => panic!("{device} has no association"),
+            ArbiterEffect::SendSecured(device, ..) => panic!("{device} has no association"),
             ArbiterEffect::Drop(number, reason) => {
                 let end = DatagramEnd::Turned(reason);
                 turn.acts.push(ArbiterAct::Ended { number, end });

@@ -270,7 +270,7 @@ impl ArbiterFixture {
                 assert_eq!(to, peer());
                 format!("send {}", Message::decode(&datagram).unwrap().code)
             }
-            ArbiterEffect::SendSecured(device, message) => {
+            ArbiterEffect::SendSecured(device, _, message) => {
                 let code = Message::decode(&message).unwrap().code;
                 format!("send {code} to {}", name_of(device))
             }
