@@ -137,6 +137,8 @@ pub(crate) struct Census {
     pub(crate) campaigns_commanded: u64,
     pub(crate) campaigns_refused: u64,
     pub(crate) updates_stopped: u64,
+    /// Blocks of images for devices that take them by push.
+    pub(crate) image_parts_sent: u64,
     updates_begun: u64,
     updates_succeeded: u64,
     updates_failed: u64,
@@ -399,6 +401,6 @@ rows! {
     published_bare, published_plain, published_in_blocks, blocks_up, blocks_down, released_across,
     silent_sleepers, ambiguous, departures_refused, transfers_given_up, campaigns,
     campaigns_commanded, campaigns_refused, campaigns_halted, updates_stopped, updates_begun,
-    updates_succeeded, updates_failed, updates_skipped, bootstraps_asked,
+    updates_succeeded, updates_failed, updates_skipped, image_parts_sent, bootstraps_asked,
     bootstraps_prepared_again, bootstrapped, bootstraps_failed,
 }

@@ -1,7 +1,7 @@
 //! What survives: a store that applies one batch after the other, completely or not at all, and
 //! that loses at a crash what was not durable.
 
-mod campaigns;
+pub(crate) mod campaigns;
 mod history;
 mod outbox;
 mod reading;

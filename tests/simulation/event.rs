@@ -10,12 +10,21 @@ use engine::delivery::backlog::QueuedEvent;
 use engine::delivery::forwarding::{DeliveryOutcome, ForwarderTask};
 use engine::dispatch::shard_map::ArbiterId;
 use engine::effect::SendOutcome;
+use engine::firmware::ImageRange;
 use engine::firmware::runner::WantedRows;
 use engine::ids::{ActionId, CampaignId, DestinationId, DeviceKey};
 use engine::peer::Peer;
 use engine::supervision::{Generation, Unserved};
 
 use crate::disk::{PreparedStep, RestorePage};
+
+/// A step of a device that waits for something.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DeviceStep {
+    pub(crate) at: ArbiterId,
+    pub(crate) who: usize,
+    pub(crate) step: u64,
+}
 
 /// One thing that happens. An event with the number of a run has no effect in another run.
 #[derive(Debug)]
@@ -129,6 +138,12 @@ pub(crate) enum Event {
     LinkDue { id: DestinationId, number: u64 },
     /// The disk was read for the bootstrap of a device.
     BootstrapRead { of: PreparedStep, run: u64 },
+    /// A part of an image was read for a device.
+    ImageRead {
+        of: DeviceStep,
+        range: ImageRange,
+        run: u64,
+    },
     /// The disk was read for the runner of campaigns.
     CampaignsRead { run: u64 },
     /// A timeout of the runner of campaigns is due.

@@ -16,7 +16,7 @@ use harness::device::configuration::{
     Bootstrapping, CompositeRead, Configuration, Notify, Reachability, Retry,
 };
 use harness::device::plain::PlainPath;
-use harness::device::resource::{Resource, firmware};
+use harness::device::resource::{Resource, firmware, firmware_by_push};
 use harness::rng::Rng;
 use protocol::coap::block::BlockSize;
 use protocol::coap::code::Code;
@@ -335,7 +335,10 @@ fn configuration(who: usize, settings: &WorldSettings, rng: &mut Rng) -> Configu
         kind.bootstrap = Some(bootstrapping(settings, rng));
     }
     if rng.hits(settings.firmware_percent) {
-        kind.resources.extend(firmware(0, 1));
+        kind.resources.extend(match who % 3 {
+            2 => firmware_by_push(0, 1),
+            _ => firmware(0, 1),
+        });
     }
     Configuration {
         lifetime_s: shortest_s + rng.below(longest_s - shortest_s + 1),

@@ -15,6 +15,8 @@ use protocol::coap::block::BlockSize;
 use protocol::coap::exchange::Transmission;
 use protocol::lwm2m::binding::Binding;
 
+use crate::disk::campaigns::IMAGES_AT;
+
 /// The documented waits between the tries of an event.
 const WAITS_MS: [i64; 4] = [150_000, 180_000, 420_000, 1_020_000];
 
@@ -164,7 +166,7 @@ impl WorldSettings {
                 transmission: Transmission::STANDARD,
                 bootstrap: NoSecBootstrap::Accepted,
                 uris: ServiceUris::default(),
-                downloads: DownloadUris::default(),
+                downloads: downloads(),
                 names: EndpointTrust::NameSuffices,
                 own: Box::default(),
                 addresses: AddressPolicy::PublicOnly,
@@ -219,10 +221,17 @@ fn rules(rng: &mut Rng) -> Rules {
         },
         bootstrap: NoSecBootstrap::Accepted,
         uris: ServiceUris::default(),
-        downloads: DownloadUris::default(),
+        downloads: downloads(),
         names: EndpointTrust::NameSuffices,
         own: Box::default(),
         addresses: AddressPolicy::PublicOnly,
+    }
+}
+
+fn downloads() -> DownloadUris {
+    DownloadUris {
+        http: Some(IMAGES_AT.into()),
+        ..DownloadUris::default()
     }
 }
 

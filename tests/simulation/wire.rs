@@ -6,6 +6,7 @@ use engine::change::Change;
 use engine::effect::Outbound;
 use engine::ids::ActionId;
 use engine::step_event::{self, StepEvent};
+use harness::device::resource::FIRMWARE_PACKAGE;
 use protocol::coap::block::Block;
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageKind};
@@ -288,15 +289,20 @@ fn request_sent(
 ) -> SentRequest {
     let message = Message::decode(datagram).expect("the service speaks well");
     let is_further = |block: Block| block.number() > 0 || message.code != Code::FETCH;
+    let purpose = saved.map_or_else(
+        || unsaved(&message, begins),
+        |(action, protocol)| RequestPurpose::Action(action, protocol),
+    );
+    // A Write of an image begins in the step in which its first block is read.
+    let begins_push = purpose == RequestPurpose::Update
+        && message.block1().is_some_and(|block| block.number() == 0);
     let is_block = message.block1().is_some_and(is_further) || message.block2().is_some();
+    let is_block = is_block && !begins_push;
     // The first request for the rest of a notification names a further block.
     let continues_notification = begins == Some(step_event::ExchangePurpose::Observation);
     SentRequest {
         attempt,
-        purpose: saved.map_or_else(
-            || unsaved(&message, begins),
-            |(action, protocol)| RequestPurpose::Action(action, protocol),
-        ),
+        purpose,
         begins,
         continues: match is_block && saved.is_none() && !continues_notification {
             true => Continuation::InBlocks,
@@ -317,6 +323,7 @@ fn unsaved(message: &Message, begins: Option<step_event::ExchangePurpose>) -> Re
         Some(step_event::ExchangePurpose::Observation) if is_read => RequestPurpose::Rest(path),
         Some(step_event::ExchangePurpose::Bootstrap) => RequestPurpose::Bootstrap,
         Some(step_event::ExchangePurpose::FirmwareUpdate) => RequestPurpose::Update,
+        _ if path == Some(FIRMWARE_PACKAGE) => RequestPurpose::Update,
         _ if message.code == Code::FETCH || is_read => RequestPurpose::Report(path),
         _ => RequestPurpose::Unsaved(path),
     }

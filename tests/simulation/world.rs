@@ -344,6 +344,7 @@ impl World {
             Event::LinkReads { at, bytes } => self.link_reads(at, &bytes),
             Event::LinkDue { id, number } => self.link_due(id, number),
             Event::BootstrapRead { of, run } => self.bootstrap_read(of, run),
+            Event::ImageRead { of, range, run } => self.image_read(of, &range, run),
             Event::CampaignsRead { run } => self.campaigns_read(run),
             Event::CampaignsDue { run } => self.campaigns_due(run),
             Event::CampaignLooked {

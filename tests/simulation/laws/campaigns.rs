@@ -7,7 +7,7 @@ use engine::firmware::update::{UpdateState, UpdateStep};
 use engine::ids::CampaignId;
 use harness::device::event::Operation;
 use harness::device::operation_log::PerformedOperation;
-use harness::device::resource::{FIRMWARE_UPDATE, FIRMWARE_URI};
+use harness::device::resource::{FIRMWARE_PACKAGE, FIRMWARE_UPDATE, FIRMWARE_URI};
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 
@@ -20,15 +20,22 @@ const LIMITS: &str =
 
 const ONCE: &str = "an_image_is_not_installed_again_after_a_restart";
 
+/// How a device got the image that it has.
+#[derive(Debug)]
+pub(crate) enum GivenImage<'d> {
+    Uri(&'d str),
+    Bytes(&'d [u8]),
+}
+
 /// What is known of campaigns.
 #[derive(Default)]
 pub(crate) struct CampaignRecords {
     begun: HashSet<(CampaignId, u32)>,
     /// The devices in each state, counted from the moves.
     recount: BTreeMap<CampaignId, [u32; UpdateState::ALL.len()]>,
-    /// The requests by which each device was given a URI.
+    /// The requests by which each device was given a URI or the last block of an image.
     offers: HashSet<(usize, AttemptKey)>,
-    /// The devices whose last URI came in a message that the network had repeated.
+    /// The devices whose last URI or block came in a message that the network had repeated.
     repeated: HashSet<usize>,
     /// How often each device installed the image of each campaign.
     installed: BTreeMap<(usize, CampaignId), u32>,
@@ -95,16 +102,16 @@ impl CampaignRecords {
         )
     }
 
-    /// A device was given a URI, or installs the image of one.
+    /// A device was given a URI or an image, or installs an image.
     pub(crate) fn performed(
         &mut self,
         who: usize,
         performed: &PerformedOperation,
-        uri: &str,
+        given: &GivenImage<'_>,
         durable: &Durable,
     ) -> Verdict {
         match (performed.path, performed.operation) {
-            (FIRMWARE_URI, Operation::Write) => {
+            (FIRMWARE_URI | FIRMWARE_PACKAGE, Operation::Write) => {
                 let id = performed.message_id.0;
                 let attempt = AttemptKey::new(id, performed.token.as_bytes());
                 match self.offers.insert((who, attempt)) {
@@ -114,25 +121,28 @@ impl CampaignRecords {
                 Ok(())
             }
             (FIRMWARE_UPDATE, Operation::Execute) if !self.repeated.contains(&who) => {
-                self.installs(who, uri, durable)
+                self.installs(who, given, durable)
             }
             (_, _) => Ok(()),
         }
     }
 
     /// An image is installed once, and once more for each other try that its campaign permits.
-    fn installs(&mut self, who: usize, uri: &str, durable: &Durable) -> Verdict {
-        let campaign = durable.campaign_with(uri);
+    fn installs(&mut self, who: usize, given: &GivenImage<'_>, durable: &Durable) -> Verdict {
+        let campaign = match given {
+            GivenImage::Uri(uri) => durable.campaign_with(uri),
+            GivenImage::Bytes(bytes) => durable.campaign_with_image(bytes),
+        };
         let Some(campaign) = campaign else {
             return hold(ONCE, false, || {
-                format!("device {who} installs {uri}, which no campaign has")
+                format!("device {who} installs {given:?}, which no campaign has")
             });
         };
         let times = self.installed.entry((who, campaign.id)).or_default();
         *times += 1;
         let max = 1 + u32::from(campaign.rules.retries);
         hold(ONCE, *times <= max, || {
-            format!("device {who} installs {uri} {times} times, {max} are permitted")
+            format!("device {who} installs {given:?} {times} times, {max} are permitted")
         })
     }
 }
@@ -220,7 +230,10 @@ pub(super) fn an_update_is_saved_before_its_request(
     let step = durable.record(who).update.as_ref().map(|it| it.step);
     let is_right = match (message.code, step) {
         (_, None) => false,
-        (Code::PUT, Some(step)) => matches!(step, UpdateStep::Offers | UpdateStep::Downloads),
+        (Code::PUT, Some(step)) => matches!(
+            step,
+            UpdateStep::Offers | UpdateStep::Pushes | UpdateStep::Downloads
+        ),
         (Code::POST, Some(step)) => step == UpdateStep::Applies,
         (_, Some(_)) => true,
     };

@@ -132,6 +132,10 @@ impl LawChecker {
         let open = self.open[who].as_ref();
         let begun = open.and_then(|open| self.attempts.get(&open.attempt));
         match (sent.continues, begun) {
+            // Other requests go between two blocks of an image.
+            (Continuation::InBlocks, _) if sent.purpose == RequestPurpose::Update => {
+                return (sent.purpose, Again::InBlocks);
+            }
             (Continuation::InBlocks, Some(begun)) => return (begun.purpose, Again::InBlocks),
             (Continuation::InBlocks, None) | (Continuation::No, _) => {}
         }

@@ -88,12 +88,12 @@ impl LawChecker {
                 speech::an_attempt_is_saved_before_it_is_sent(self, who, attempt, action, durable)?;
                 promises::cancelled_action_is_never_sent(action, who, durable)?;
             }
+            RequestPurpose::Update => {
+                campaigns::an_update_is_saved_before_its_request(who, outcome.datagram, durable)?;
+            }
             _ if begun.again == Again::InBlocks => {}
             RequestPurpose::Unsaved(path) => {
                 observing::an_observation_requested_again_was_lost(who, &attempt, path, durable)?;
-            }
-            RequestPurpose::Update => {
-                campaigns::an_update_is_saved_before_its_request(who, outcome.datagram, durable)?;
             }
             RequestPurpose::Bootstrap | RequestPurpose::Rest(_) => {}
             RequestPurpose::Report(_) => {

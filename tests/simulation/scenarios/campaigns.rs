@@ -69,6 +69,44 @@ fn a_device_without_power_during_the_installation_is_told_to_install_again_withi
 }
 
 #[test]
+fn an_image_is_pushed_whole_whatever_is_lost_and_whoever_restarts() {
+    let mut world = updatable(12);
+    world.faults = Faults {
+        lost_percent: 20,
+        repeated_percent: 20,
+        late_percent: 5,
+        unread_percent: 10,
+        ..Faults::NONE
+    };
+    let pushed: Vec<usize> = (0..12).filter(|who| who % 3 == 2).collect();
+    // The eighth and the sixteenth image are the longest.
+    let ids: Vec<CampaignId> = (0..16)
+        .map(|_| {
+            let rules = CampaignRules {
+                retries: 3,
+                ..rules(&world)
+            };
+            let id = world.create_campaign(&pushed, rules);
+            for who in pushed.iter().copied().cycle().take(3) {
+                world.pass(3 * S);
+                world.does(who, "is rebooted", SimulatedDevice::reboot);
+                world.crash();
+            }
+            world.pass(HOUR);
+            id
+        })
+        .collect();
+    world.faults = Faults::NONE;
+    world.pass(25 * HOUR);
+    assert!(world.census.image_parts_sent > 100);
+    let succeeded = |id: &CampaignId| world.count(*id, UpdateState::Succeeded);
+    assert!(ids.iter().map(succeeded).sum::<u32>() > 0);
+    for id in ids {
+        assert_eq!(world.campaign_state(id), CampaignState::Done);
+    }
+}
+
+#[test]
 fn a_campaign_ends_and_its_failure_limit_is_not_overshot_by_more_than_the_concurrency() {
     let mut world = updatable(20);
     for who in 0..20 {

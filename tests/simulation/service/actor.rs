@@ -203,9 +203,10 @@ impl Actor {
                     outcome,
                 });
             }
-            CellEffect::ReadImage(_) | CellEffect::NoteTransferred(..) => {
-                panic!("no device here takes images by push")
+            CellEffect::ReadImage(range) => {
+                turn.acts.push(ArbiterAct::ReadImage { who, step, range });
             }
+            CellEffect::NoteTransferred(..) => {}
             CellEffect::PrepareBootstrap(order) => {
                 turn.acts
                     .push(ArbiterAct::PrepareBootstrap { who, step, order });

@@ -8,6 +8,7 @@ use engine::device::record::RestoredDevice;
 use engine::dispatch::DropReason;
 use engine::dispatch::shard_map::ArbiterId;
 use engine::effect::{Outbound, SendOutcome};
+use engine::firmware::ImageRange;
 use engine::ids::ActionId;
 use engine::moment::Timestamp;
 use engine::peer::Peer;
@@ -87,6 +88,12 @@ pub(crate) enum ArbiterAct {
         who: usize,
         step: u64,
         order: Box<BootstrapOrder>,
+    },
+    /// Reads a part of an image that a device is sent.
+    ReadImage {
+        who: usize,
+        step: u64,
+        range: ImageRange,
     },
     /// Reads the profile of a device from the disk.
     ReadNames {

@@ -20,6 +20,7 @@ use engine::dispatch::address_queues;
 use engine::dispatch::router::{ForwardedDatagram, RouteHint};
 use engine::dispatch::shard_map::{ArbiterId, ShardMap};
 use engine::effect::SendOutcome;
+use engine::firmware::ImageUnreadable;
 use engine::ids::{ActionId, DeviceKey};
 use engine::moment::Timestamp;
 use engine::peer::Peer;
@@ -288,6 +289,21 @@ impl Arbiter {
             self.conduct(who, turn, |actor, context, out| {
                 actor.took = DecidedStep::NOTHING;
                 actor.cell.handle_bootstrap(context, prepared, out);
+            });
+        }
+    }
+
+    /// Handles a part of the image that a device is sent, if its actor still waits for it.
+    pub(crate) fn image_read(
+        &mut self,
+        (who, step): (usize, u64),
+        read: Result<Vec<u8>, ImageUnreadable>,
+        turn: &mut ServiceTurn<'_>,
+    ) {
+        if self.actors[who].as_ref().is_some_and(|it| it.step == step) {
+            self.conduct(who, turn, |actor, context, out| {
+                actor.took = DecidedStep::NOTHING;
+                actor.cell.handle_image(context, read, out);
             });
         }
     }

@@ -12,7 +12,8 @@ use engine::firmware::runner::{
     CampaignEffect, CampaignRefusal, CampaignRunner, CampaignUnreadable, WantedRows,
 };
 use engine::firmware::update::DeliveryMethod;
-use engine::ids::CampaignId;
+use engine::firmware::{ImageRange, ImageUnreadable};
+use engine::ids::{CampaignId, ImageId};
 use engine::moment::Timestamp;
 use engine::supervision::Unserved;
 use harness::device::resource::{FIRMWARE_RESULT, FIRMWARE_UPDATE};
@@ -20,8 +21,9 @@ use protocol::lwm2m::value::Value;
 
 use super::World;
 use super::customers::customer;
+use crate::disk::campaigns::stored_image;
 use crate::disk::{Author, CustomerChange};
-use crate::event::Event;
+use crate::event::{DeviceStep, Event};
 use crate::service::{CommitResult, Reply};
 use crate::settings::pick;
 use crate::trace::TraceEvent;
@@ -80,7 +82,13 @@ impl World {
             },
             not_after: now.plus_ms(lasts_ms),
         };
-        self.create_campaign(&whom, rules);
+        match self.campaigns_made % 4 {
+            3 => {
+                let uri = format!("http://elsewhere.example/{}", self.campaigns_made);
+                self.create_campaign_of(&whom, rules, ImageSource::Elsewhere(uri.into()));
+            }
+            _ => drop(self.create_campaign(&whom, rules)),
+        }
     }
 
     /// The longest time that a campaign of a random world lasts.
@@ -88,8 +96,20 @@ impl World {
         60_000 + 100 * self.settings.pace_ms
     }
 
-    /// Creates a campaign, which begins once it is durable.
+    /// Creates a campaign of a stored image, which begins once it is durable.
     pub(crate) fn create_campaign(&mut self, whom: &[usize], rules: CampaignRules) -> CampaignId {
+        let number = u128::from(self.campaigns_made + 1);
+        let image = ImageId::from_bytes(number.to_be_bytes());
+        let bytes = stored_image(image).len() as u64;
+        self.create_campaign_of(whom, rules, ImageSource::Stored { image, bytes })
+    }
+
+    fn create_campaign_of(
+        &mut self,
+        whom: &[usize],
+        rules: CampaignRules,
+        source: ImageSource,
+    ) -> CampaignId {
         self.campaigns_made += 1;
         let id = CampaignId::from_bytes(u128::from(self.campaigns_made).to_be_bytes());
         self.note_campaign(id, "is to be made");
@@ -99,9 +119,7 @@ impl World {
             customer: customer(),
             state: CampaignState::Running,
             created_at: now,
-            source: ImageSource::Elsewhere(
-                format!("http://images.example/{}", self.campaigns_made).into(),
-            ),
+            source,
             secret: [0; 16],
             method: DeliveryMethod::Auto,
             devices: u32::try_from(whom.len()).expect("a world has few devices"),
@@ -295,6 +313,29 @@ impl World {
 
     fn note_campaign(&mut self, id: CampaignId, does: &'static str) {
         self.note(TraceEvent::Campaign { id, does });
+    }
+
+    /// Reads a part of an image that a device is sent.
+    pub(super) fn read_image(&mut self, of: DeviceStep, range: ImageRange) {
+        let run = self.service.run();
+        let at_ms = self.now_ms + self.read_ms();
+        self.queue.push(at_ms, Event::ImageRead { of, range, run });
+    }
+
+    pub(super) fn image_read(&mut self, of: DeviceStep, range: &ImageRange, run: u64) {
+        if !self.service.is_up_since(run) {
+            return;
+        }
+        let read = self.read().map_err(|_| ImageUnreadable);
+        let read = read.map(|()| {
+            self.census.image_parts_sent += 1;
+            let image = stored_image(range.image).into_iter();
+            image.skip(range.from as usize).take(range.bytes).collect()
+        });
+        let DeviceStep { at, who, step } = of;
+        self.serve(at, |arbiter, turn| {
+            arbiter.image_read((who, step), read, turn);
+        });
     }
 
     /// The next update of a device has other results: usually it succeeds.

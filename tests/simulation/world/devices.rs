@@ -4,7 +4,7 @@ use engine::peer::{Peer, Transport};
 use harness::device::SimulatedDevice;
 use harness::device::event::{DeviceEvent as News, DeviceOutput};
 use harness::device::operation_log::PerformedOperation;
-use harness::device::resource::{AnswerMode, FIRMWARE_UPDATE, FIRMWARE_URI};
+use harness::device::resource::{AnswerMode, FIRMWARE_PACKAGE, FIRMWARE_UPDATE, FIRMWARE_URI};
 use harness::rng::Rng;
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageId, MessageKind};
@@ -17,6 +17,7 @@ use super::{Activity, World};
 use crate::event::Event;
 use crate::fleet::DeviceProtocols;
 use crate::laws::bootstrapping;
+use crate::laws::campaigns::GivenImage;
 use crate::settings::pick;
 use crate::trace::TraceEvent;
 
@@ -118,9 +119,11 @@ impl World {
         let mut fresh: Vec<&PerformedOperation> = fresh.collect();
         // A composite request makes a device perform several operations for one request.
         fresh.dedup_by_key(|performed| (performed.message_id, performed.token));
-        let uri = match member.machine.value(FIRMWARE_URI) {
-            Some(Value::String(uri)) => uri,
-            Some(_) | None => "",
+        let package = member.machine.value(FIRMWARE_PACKAGE);
+        let given = match (package, member.machine.value(FIRMWARE_URI)) {
+            (Some(Value::Opaque(bytes)), _) => GivenImage::Bytes(bytes),
+            (_, Some(Value::String(uri))) => GivenImage::Uri(uri),
+            (_, _) => GivenImage::Uri(""),
         };
         for performed in fresh {
             let verdict = self.laws.performed(who, boot, performed).and_then(|()| {
@@ -129,7 +132,7 @@ impl World {
                     who, performed, device, durable,
                 )?;
                 let campaigns = &mut self.laws.campaigns;
-                campaigns.performed(who, performed, uri, &self.disk.durable)
+                campaigns.performed(who, performed, &given, &self.disk.durable)
             });
             if let Err(breach) = verdict {
                 self.fail(&breach);

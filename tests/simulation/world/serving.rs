@@ -13,7 +13,7 @@ use engine::supervision::Unserved;
 use super::plain::is_continue;
 use super::{Activity, World};
 use crate::disk::{ActionMove, Author, BatchSummary, CustomerChange, PendingBatch};
-use crate::event::Event;
+use crate::event::{DeviceStep, Event};
 use crate::laws::{Breach, Decision, SentDatagram};
 use crate::service::{ArbiterAct, CommitResult, Reply};
 use crate::trace::TraceEvent;
@@ -233,6 +233,9 @@ impl World {
             ArbiterAct::Reply { call, step, reply } => self.reply(call, step, &reply),
             ArbiterAct::PrepareBootstrap { who, step, order } => {
                 self.prepare_bootstrap(at, (who, step), &order);
+            }
+            ArbiterAct::ReadImage { who, step, range } => {
+                self.read_image(DeviceStep { at, who, step }, range);
             }
             ArbiterAct::ReadNames { who, step } => self.read_names(at, who, step),
             ArbiterAct::Started => self.note(TraceEvent::Started { at }),
