@@ -67,7 +67,7 @@ const LAYERS: [Layer; 9] = [
 const ROOT: &str = "signalbox";
 
 /// Third-party crates that have a layer, checked in manifests.
-const CRATES: [(&str, &[&str]); 28] = [
+const CRATES: [(&str, &[&str]); 29] = [
     ("aes", &["dtls"]),
     ("aes-gcm", &["dtls"]),
     ("aws-lc-rs", &["dtls"]),
@@ -90,6 +90,7 @@ const CRATES: [(&str, &[&str]); 28] = [
     ("hdrhistogram", &["harness"]),
     ("indicatif", &[ROOT]),
     ("jiff", &["engine"]),
+    ("jsonwebtoken", &[ROOT]),
     ("metrics", &["actors", "store", ROOT]),
     ("metrics-exporter-prometheus", &[ROOT]),
     ("chrono", &["engine", "protocol"]),
