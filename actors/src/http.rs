@@ -6,6 +6,7 @@
 //! its `Retry-After` count: the rest is dropped.
 
 pub(crate) mod fault;
+pub mod identity_provider;
 pub(crate) mod resolver;
 pub(crate) mod trust;
 

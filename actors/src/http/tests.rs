@@ -1,5 +1,6 @@
 //! What is the outcome of requests to customers' systems, well-behaved and others?
 
+mod identity_provider;
 mod peer;
 
 use std::future;
