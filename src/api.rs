@@ -36,6 +36,7 @@ mod messages;
 mod meters;
 mod metrics;
 pub mod networks;
+mod oidc;
 mod openapi;
 mod pace;
 mod page;
@@ -55,7 +56,7 @@ mod settings;
 mod sms;
 mod strangers;
 mod tokens;
-mod words;
+pub(crate) mod words;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -83,6 +84,7 @@ use store::{Backup, Commit, Loss, Reads};
 
 use crate::coaps_key::ShownServerKey;
 use crate::config::Config;
+use crate::oidc::IdentityProviderOptions;
 use crate::operator::OperatorToken;
 
 use access::Access;
@@ -93,6 +95,8 @@ use error::ApiError;
 use firmware::ImageStore;
 use health::{Readiness, ServicePhase};
 use networks::Networks;
+use oidc::IdentityProvider;
+use oidc::attempts::AttemptTable;
 use rate_limit::RateLimit;
 use routes::{ROUTES, Route};
 use session::table::{SessionLifetime, SessionTable};
@@ -141,6 +145,8 @@ pub struct ApiParts {
     pub sms_network: SmsNetwork,
     /// The link to an SMS centre, if there is one.
     pub smpp: Option<Smpp>,
+    /// The identity provider that people sign in with, if there is one.
+    pub identity_provider: Option<IdentityProviderOptions>,
 }
 
 /// The state of the handlers; all threads share one value.
@@ -231,12 +237,18 @@ struct Api {
     docs: web::Bytes,
     /// Who is signed in to the console.
     sessions: Mutex<SessionTable>,
+    /// The identity provider that people sign in with, if there is one.
+    identity_provider: Option<IdentityProvider>,
+    /// Who is on the way there and back.
+    sign_in_attempts: Mutex<AttemptTable>,
 }
 
 impl ApiState {
     /// The state of a service that is starting.
     pub fn new(config: &Config, parts: ApiParts) -> Self {
         meters::describe();
+        let clock = parts.clock.clone();
+        let provider = parts.identity_provider;
         let settings = openapi::ShownSettings::of(config);
         let document = openapi::document(ROUTES, &config.platform, &settings);
         let streams = EventStreams::new(StreamParts {
@@ -299,6 +311,8 @@ impl ApiState {
                 idle_s: config.console_idle_s,
                 total_s: config.console_session_s,
             })),
+            identity_provider: provider.map(|options| IdentityProvider::new(options, clock)),
+            sign_in_attempts: Mutex::default(),
         }))
     }
 

@@ -4,6 +4,7 @@
 //! setting's key in the file is its name, its variable `SIGNALBOX_NAME`, its flag `--name`. Every
 //! value has its source. This is the only reader of the environment.
 
+mod group_rules;
 mod layers;
 mod parse;
 mod report;
@@ -30,9 +31,11 @@ use engine::limits::SmsRules;
 use crate::telemetry::{LogFilter, LogFormat};
 use crate::tls::KeyFiles;
 
+pub use group_rules::{GroupRule, PersonGrant};
 pub use layers::{ConfigFault, ConfigFaults, Layers, Source};
 pub use parse::SecretText;
 pub(crate) use parse::TOKEN_CHARS_MIN;
+pub(crate) use parse::is_confidential_url;
 pub(crate) use parse::smpp_password;
 
 use layers::ConfigReader;
@@ -176,6 +179,27 @@ settings! {
     console_idle_s: u32 = "1800", Number, parse::number(1..=86_400);
     /// How long a session of the console lasts at most, in seconds.
     console_session_s: u32 = "43200", Number, parse::number(1..=2_592_000);
+    /// Scheme, host and port at which browsers reach the console, to which the identity provider
+    /// sends them back; by default those that the browser asked for.
+    public_console: Option<String> = "", Text, parse::optional(parse::origin);
+    /// Issuer of the OpenID provider with which people sign in to the console: an `https://` URL,
+    /// or `http://` on this machine. Empty means that nobody does.
+    oidc_issuer: Option<String> = "", Text, parse::optional(parse::issuer);
+    /// Id that the identity provider knows this service by (`client_id`).
+    oidc_client_id: String = "", Text, parse::printable;
+    /// File with the secret of that client; without it the service proves itself by PKCE alone.
+    oidc_client_secret_file: Option<PathBuf> = "", Text, parse::optional(parse::path);
+    /// PEM file with additional CA certificates to trust for the identity provider.
+    oidc_ca_file: Option<PathBuf> = "", Text, parse::optional(parse::path);
+    /// What the sign-in page calls the identity provider.
+    oidc_name: String = "single sign-on", Text, parse::printable;
+    /// Scopes that the identity provider is asked for, separated by spaces; one is `openid`.
+    oidc_scope: String = "openid profile email", Text, parse::oidc_scope;
+    /// Claim of the ID token with the groups of a person.
+    oidc_groups_claim: String = "groups", Text, parse::printable;
+    /// Which group may do what, in the order in which the rules are tried: a list of tables with
+    /// `group`, and either `customer` and `scopes` or `operator = true`. As JSON outside the file.
+    oidc_groups: Vec<GroupRule> = "[]", Text, group_rules::group_rules;
     /// Calls per second and customer; the calls of two seconds may come at once, and more are
     /// answered with 429. 0 means no limit.
     rate_limit: u32 = "500", Number, parse::number(0..=1_000_000);
@@ -556,6 +580,20 @@ impl Config {
             reading.fault("coaps_cert", "requires coaps_key".to_owned());
         }
         self.check_smpp(reading);
+        self.check_oidc(reading);
+    }
+
+    fn check_oidc(&self, reading: &mut ConfigReader<'_>) {
+        if self.oidc_issuer.is_none() {
+            return;
+        }
+        if self.oidc_client_id.is_empty() {
+            reading.fault("oidc_issuer", "requires oidc_client_id".to_owned());
+        }
+        if self.oidc_groups.is_empty() {
+            let why = "requires oidc_groups: without a rule nobody can sign in";
+            reading.fault("oidc_issuer", why.to_owned());
+        }
     }
 
     fn check_smpp(&self, reading: &mut ConfigReader<'_>) {

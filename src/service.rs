@@ -48,6 +48,7 @@ use crate::coaps_key::{self, ShownServerKey, StoredKeyError};
 use crate::config::{Config, cores};
 use crate::data_dir;
 use crate::deliveries::{self, DeliveryError};
+use crate::oidc::{self, IdentityProviderError};
 use crate::operator::OperatorToken;
 use crate::smpp::{self, LinkError};
 use crate::tls::{Certificate, TlsError};
@@ -99,6 +100,9 @@ pub enum StartError {
     /// SMS could not be sent and received.
     #[error(transparent)]
     Link(#[from] LinkError),
+    /// People could not sign in with the identity provider.
+    #[error(transparent)]
+    IdentityProvider(#[from] IdentityProviderError),
     /// The system gives no entropy.
     #[error("the system gives no entropy: {0}")]
     Entropy(io::Error),
@@ -175,6 +179,7 @@ impl Service {
         };
         let image_files = image_files(config, &*store).await?;
         let link = smpp::options(config)?;
+        let identity_provider = oidc::options(config)?;
         let key_files = config.coaps_key_files();
         let key_files = key_files.map(|it| it.read().map(|material| (it, material)));
         let key_files = key_files.transpose()?;
@@ -271,6 +276,7 @@ impl Service {
             backups,
             sms_network,
             smpp: smpp.clone(),
+            identity_provider,
         };
         let state = ApiState::new(config, parts);
         let http = listeners.http.address;

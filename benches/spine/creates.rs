@@ -186,6 +186,7 @@ pub(crate) fn serve(
         backups: shelf.store.clone(),
         sms_network,
         smpp: None,
+        identity_provider: None,
     };
     let state = ApiState::new(config, parts);
     state.set_ready();

@@ -193,6 +193,11 @@ impl Scopes {
         Self(self.0 & other.0)
     }
 
+    /// The scopes that are in either set.
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// The set of these bits.
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits)

@@ -9,6 +9,8 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use engine::customer::{ClientOwner, Scope, Scopes, SecretDigest};
 use engine::ids::{ClientId, CustomerId};
 
+use crate::config::PersonGrant;
+
 use super::Api;
 use super::error::ApiError;
 use super::secret::same;
@@ -27,19 +29,17 @@ pub(super) enum Access {
     Customer(Scope),
 }
 
-/// The customer's API client of an authorised call.
+/// The customer's API client of an authorised call, or the person who made it at the console.
 #[derive(Clone, Debug)]
 pub(super) struct AuthenticatedCaller {
     /// The customer whose data the call uses.
     pub(super) customer: CustomerId,
-    /// The API client.
-    pub(super) client: ClientId,
-    /// What its token may do.
+    /// What the caller may do.
     pub(super) scopes: Scopes,
     /// The access that the call required.
     access: Access,
-    /// The token.
-    token: SecretDigest,
+    /// The API client with its token; none if a person calls.
+    client: Option<(ClientId, SecretDigest)>,
     /// The session of the console that the call was made for, if it was.
     session: Option<SecretDigest>,
 }
@@ -57,10 +57,26 @@ impl AuthenticatedCaller {
 
     /// Whether the same call would be authorised now. A response that takes long asks again.
     pub(super) async fn is_still_authorised(&self, api: &Api) -> bool {
+        let is_authorised = match &self.client {
+            Some((_, token)) => authorise_token(api, self.access, *token).await.is_ok(),
+            None => true,
+        };
+        is_authorised && self.is_signed_in(api)
+    }
+
+    /// Whether the API client was removed, or the session of the person has ended, however long ago
+    /// the call was authorised.
+    pub(super) async fn is_revoked(&self, api: &Api) -> Result<bool, ApiError> {
+        match &self.client {
+            Some((client, _)) => Ok(api.store.client(client.clone()).await?.is_none()),
+            None => Ok(!self.is_signed_in(api)),
+        }
+    }
+
+    fn is_signed_in(&self, api: &Api) -> bool {
         let is_open =
             |session: &SecretDigest| api.sessions().find(session, api.clock.now()).is_some();
-        let is_signed_in = self.session.as_ref().is_none_or(is_open);
-        is_signed_in && authorise_token(api, self.access, self.token).await.is_ok()
+        self.session.as_ref().is_none_or(is_open)
     }
 }
 
@@ -74,6 +90,35 @@ pub(super) async fn authorise(
         return Ok(None);
     }
     authorise_token(api, access, SecretDigest::of(bearer(headers)?)).await
+}
+
+/// The caller for a person who calls a route of customers.
+pub(super) async fn authorise_person(
+    api: &Api,
+    access: Access,
+    grant: PersonGrant,
+) -> Result<Option<AuthenticatedCaller>, ApiError> {
+    match (access, grant) {
+        (Access::Open, _) | (Access::Operator | Access::Network, PersonGrant::Operator) => Ok(None),
+        (Access::Customer(scope), PersonGrant::Customer { customer, scopes })
+            if scopes.has(scope) =>
+        {
+            // The session of a person ends with the customer, as the clients of that do.
+            let found = api.store.customer(customer).await?;
+            let customer = found.ok_or_else(ApiError::session_missing)?.id;
+            Ok(Some(AuthenticatedCaller {
+                customer,
+                scopes,
+                access,
+                client: None,
+                session: None,
+            }))
+        }
+        (Access::Customer(scope), _) => Err(ApiError::scope_missing(scope.word())),
+        (Access::Operator | Access::Network, PersonGrant::Customer { .. }) => {
+            Err(ApiError::operator_only())
+        }
+    }
 }
 
 async fn authorise_token(
@@ -95,10 +140,9 @@ async fn authorise_token(
         (Access::Customer(scope), ClientOwner::Customer(customer)) if scopes.has(scope) => {
             Ok(Some(AuthenticatedCaller {
                 customer,
-                client: client.id,
                 scopes,
                 access,
-                token: digest,
+                client: Some((client.id, digest)),
                 session: None,
             }))
         }

@@ -19,11 +19,12 @@ use engine::ids::TraceId;
 use engine::network::network_of_host;
 
 use super::Api;
-use super::access::{Access, authorise};
+use super::access::{Access, authorise, authorise_person};
 use super::error::ApiError;
 use super::meters::UnderWay;
 use super::rate_limit::{CallQuota, RateExceeded};
 use super::session;
+use super::session::table::{Session, SessionAuthority};
 
 /// The trace id of the call, by which the operator finds it in the log.
 const TRACE: HeaderName = HeaderName::from_static("x-trace-id");
@@ -182,7 +183,17 @@ async fn admit(
     if request.headers().get_all(AUTHORIZATION).count() > 1 {
         return Err((ApiError::repeated_header(AUTHORIZATION.as_str()), None));
     }
-    let caller = authorise(api, access, request.headers()).await;
+    let (session, authority) = session
+        .map_or((None, None), |(digest, Session { authority, .. })| {
+            (Some(digest), Some(authority))
+        });
+    let caller = match authority {
+        Some(SessionAuthority::Person(person)) => {
+            tracing::debug!(subject = %person.subject, "call of a person");
+            authorise_person(api, access, person.grant).await
+        }
+        Some(SessionAuthority::Token(_)) | None => authorise(api, access, request.headers()).await,
+    };
     let Some(caller) = caller.map_err(|refused| (refused, None))? else {
         return Ok(None);
     };

@@ -5,6 +5,7 @@
 
 mod bundle;
 mod signing_in;
+mod single_sign_on;
 
 use actix_web::http::Method;
 use actix_web::http::header::LOCATION;
@@ -19,6 +20,9 @@ pub(crate) use bundle::is_built;
 
 /// Where the console is.
 const CONSOLE: &str = "/console";
+
+/// Where the identity provider sends a browser back.
+const OIDC_CALLBACK: &str = "/console/oidc/callback";
 
 /// GET of `/`: leads to the console, or to the documentation if there is none.
 pub(super) async fn front() -> HttpResponse {
@@ -45,6 +49,16 @@ pub(super) fn mount(app: &mut web::ServiceConfig, served: ServedRoutes, open_bod
         .app_data(open_body)
         .route(guard.before(web::post().to(signing_in::create_code)));
     app.service(codes);
+    app.service(shown("/console/oidc", || web::to(single_sign_on::show)));
+    for (path, route) in [
+        (
+            "/console/oidc/sign-in",
+            web::get().to(single_sign_on::begin),
+        ),
+        (OIDC_CALLBACK, web::get().to(single_sign_on::finish)),
+    ] {
+        app.route(path, RouteGuard::open(path).before(route));
+    }
     let for_sessions = web::scope("/console/api").configure(|scope| {
         Mounting {
             served,

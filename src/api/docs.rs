@@ -5,7 +5,7 @@
 //! allows no other origin.
 
 pub(super) mod described;
-mod markup;
+pub(super) mod markup;
 mod operation;
 mod page;
 mod sample;

@@ -25,13 +25,15 @@ use engine::directory::device::MissingIdentifier;
 use engine::directory::sms::SmsRefusal;
 use engine::directory::sms::waking::WakeUpRefusal;
 use engine::firmware::runner::CampaignRefusal;
-use engine::ids::{ActionId, TraceId};
+use engine::ids::{ActionId, CustomerId, TraceId};
 use engine::job::runner::JobRefusal;
 use engine::query::LogSearchTooBroad;
 use engine::query::devices::{DeviceTotal, SearchTooBroad};
 use engine::supervision::Unserved;
 use engine::tags::TooManyTags;
 use store::{BackupRefused, CommitError, Unavailable};
+
+use super::oidc::SignInProblem;
 
 /// The `Retry-After` of an overloaded service: the queues are empty by then.
 const BUSY_RETRY_S: u32 = 1;
@@ -148,6 +150,36 @@ impl ApiError {
         Self::new(
             StatusCode::UNAUTHORIZED,
             vec![ErrorDetail::new("CODE_UNUSABLE", message)],
+        )
+    }
+
+    /// 401: the identity provider sends back a browser that was not sent there.
+    pub(super) fn sign_in_attempt_unknown() -> Self {
+        let message = "this sign-in was begun in another browser, more than 10 minutes ago, or is \
+                       already finished: sign in again";
+        Self::new(
+            StatusCode::UNAUTHORIZED,
+            vec![ErrorDetail::new("SIGN_IN_UNKNOWN", message)],
+        )
+    }
+
+    /// 403: a rule for a group names a customer that does not exist.
+    pub(super) fn customer_of_group_unknown(customer: &CustomerId) -> Self {
+        let message =
+            format!("your group belongs to the customer {customer}, which does not exist");
+        Self::new(
+            StatusCode::FORBIDDEN,
+            vec![ErrorDetail::new("CUSTOMER_UNKNOWN", message)],
+        )
+    }
+
+    /// 403: the operator API is served elsewhere.
+    pub(super) fn operator_elsewhere() -> Self {
+        let message = "you may do what the operator may, which is not served at this address: \
+                       sign in at the address of the operator API";
+        Self::new(
+            StatusCode::FORBIDDEN,
+            vec![ErrorDetail::new("OPERATOR_ELSEWHERE", message)],
         )
     }
 
@@ -419,6 +451,17 @@ impl ApiError {
         self.begun_response().json(self.body(trace))
     }
 
+    /// The texts for people.
+    pub(super) fn messages(&self) -> impl Iterator<Item = &str> {
+        self.faults.iter().map(|fault| fault.message.as_str())
+    }
+
+    /// The response to a person: a page.
+    pub(super) fn page(&self, html: String) -> HttpResponse {
+        let mut response = self.begun_response();
+        response.content_type("text/html; charset=utf-8").body(html)
+    }
+
     /// The response to a call that took effect in part, with the result of that part.
     pub(super) fn response_with(&self, trace: TraceId, granted: &impl Serialize) -> HttpResponse {
         self.begun_response().json(PartlyGrantedBody {
@@ -557,6 +600,19 @@ impl fmt::Display for ApiError {
 impl ResponseError for ApiError {
     fn status_code(&self) -> StatusCode {
         self.status
+    }
+}
+
+impl From<SignInProblem> for ApiError {
+    fn from(problem: SignInProblem) -> Self {
+        let (status, code) = match &problem {
+            SignInProblem::Provider(_) => (StatusCode::BAD_GATEWAY, "IDENTITY_PROVIDER"),
+            SignInProblem::IdToken(_) => (StatusCode::BAD_GATEWAY, "ID_TOKEN"),
+            SignInProblem::Refused(_) => (StatusCode::FORBIDDEN, "SIGN_IN_REFUSED"),
+            SignInProblem::Code => (StatusCode::UNAUTHORIZED, "CODE_UNUSABLE"),
+            SignInProblem::NoGroup(_) => (StatusCode::FORBIDDEN, "NO_GROUP"),
+        };
+        Self::new(status, vec![ErrorDetail::new(code, problem)])
     }
 }
 

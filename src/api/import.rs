@@ -183,14 +183,16 @@ impl Import {
         while self.batches.must_wait(&names) {
             self.land().await?;
         }
-        self.expect_client().await?;
+        self.expect_caller().await?;
         self.batches.send(entries, names).await
     }
 
-    /// A revoked client creates no more devices, however long ago its token was checked.
-    async fn expect_client(&self) -> Result<(), ApiError> {
-        let client = self.api.store.client(self.caller.client.clone()).await?;
-        client.map(drop).ok_or_else(ApiError::token_invalid)
+    /// A revoked caller creates no more devices.
+    async fn expect_caller(&self) -> Result<(), ApiError> {
+        match self.caller.is_revoked(&self.api).await? {
+            false => Ok(()),
+            true => Err(ApiError::token_invalid()),
+        }
     }
 
     async fn land(&mut self) -> Result<(), ApiError> {

@@ -280,7 +280,7 @@ pub(super) const NETWORK_SCOPE: &str = "network";
 const EVERY_SCOPE: &str = "all";
 
 /// The scopes of a list of words.
-pub(super) fn read_scopes(words: &[String]) -> Result<Scopes, String> {
+pub(crate) fn read_scopes(words: &[String]) -> Result<Scopes, String> {
     if words.is_empty() {
         return Err("must have at least one item".to_owned());
     }
@@ -301,7 +301,7 @@ pub(super) fn every_scope_word() -> Vec<&'static str> {
 }
 
 /// The words for a set of scopes.
-fn scope_words(scopes: Scopes) -> Vec<&'static str> {
+pub(super) fn scope_words(scopes: Scopes) -> Vec<&'static str> {
     if scopes == Scopes::ALL {
         return vec![EVERY_SCOPE];
     }

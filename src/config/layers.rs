@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use serde_json::{Map, Value};
 use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::{SettingKind, SettingRow, rows};
@@ -292,9 +293,12 @@ fn is_group(name: &str) -> bool {
     })
 }
 
-/// A TOML value as the text that other layers would have.
+/// A TOML value as the text that other layers would have. A list of tables is JSON there.
 fn text_of(value: &DeValue<'_>) -> Option<String> {
     match value {
+        DeValue::Array(items) if items.iter().any(|item| item.get_ref().is_table()) => {
+            json_of(value).map(|json| json.to_string())
+        }
         DeValue::String(text) => Some(text.to_string()),
         DeValue::Integer(number) => decimal(number),
         DeValue::Boolean(state) => Some(state.to_string()),
@@ -304,6 +308,26 @@ fn text_of(value: &DeValue<'_>) -> Option<String> {
             items.map(|items| items.join(","))
         }
         DeValue::Float(_) | DeValue::Datetime(_) | DeValue::Table(_) => None,
+    }
+}
+
+fn json_of(value: &DeValue<'_>) -> Option<Value> {
+    match value {
+        DeValue::String(text) => Some(Value::from(text.as_ref())),
+        DeValue::Boolean(state) => Some(Value::from(*state)),
+        DeValue::Array(items) => {
+            let items = items.iter().map(|item| json_of(item.get_ref()));
+            items.collect::<Option<Vec<Value>>>().map(Value::from)
+        }
+        DeValue::Table(table) => {
+            let pairs = table.iter().map(|(key, value)| {
+                json_of(value.get_ref()).map(|value| (key.get_ref().to_string(), value))
+            });
+            pairs
+                .collect::<Option<Map<String, Value>>>()
+                .map(Value::from)
+        }
+        DeValue::Integer(_) | DeValue::Float(_) | DeValue::Datetime(_) => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! How are the values of settings parsed? One parser per type; each error says what is expected.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -19,6 +19,11 @@ use super::StoreChoice;
 pub struct SecretText(Zeroizing<String>);
 
 impl SecretText {
+    /// A text that a file has.
+    pub(crate) fn of(text: &str) -> Self {
+        Self(text.to_owned().into())
+    }
+
     /// The text itself.
     pub fn expose(&self) -> &str {
         &self.0
@@ -52,6 +57,44 @@ pub(super) fn origin(text: &str) -> Result<String, String> {
     match rest.map(|host| host.trim_end_matches('/')) {
         Some(host) if is_host(host) => Ok(text.trim_end_matches('/').to_owned()),
         Some(_) | None => Err(wrong.to_owned()),
+    }
+}
+
+/// The issuer of an OpenID provider (OpenID Connect Discovery 1.0 section 3).
+pub(super) fn issuer(text: &str) -> Result<String, String> {
+    match is_confidential_url(text) && !text.contains('?') {
+        true => Ok(text.to_owned()),
+        false => Err(
+            "must be an https:// URL, or an http:// URL of localhost, without a query".to_owned(),
+        ),
+    }
+}
+
+/// Whether nobody can read on the way what is sent to a URL: over https, or on this machine.
+pub(crate) fn is_confidential_url(text: &str) -> bool {
+    let Ok(url) = reqwest::Url::parse(text) else {
+        return false;
+    };
+    let host = url.host_str().unwrap_or_default();
+    let ip = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    let is_loopback = ip.map_or(host == "localhost", |ip| ip.to_canonical().is_loopback());
+    let is_plain = url.username().is_empty() && url.password().is_none() && !text.contains('#');
+    is_plain && (url.scheme() == "https" || url.scheme() == "http" && is_loopback)
+}
+
+/// The scopes of an authentication request (OpenID Connect Core 1.0 section 3.1.2.1).
+pub(super) fn oidc_scope(text: &str) -> Result<String, String> {
+    match text.split(' ').any(|scope| scope == "openid") {
+        true => printable(text),
+        false => Err("must contain `openid`".to_owned()),
+    }
+}
+
+/// A text without control characters.
+pub(super) fn printable(text: &str) -> Result<String, String> {
+    match text.chars().any(char::is_control) {
+        true => Err("must have no control characters".to_owned()),
+        false => Ok(text.to_owned()),
     }
 }
 

@@ -41,6 +41,9 @@ fn the_documented_names_are_settings() {
         "BOOTSTRAP_NOSEC",
         "PUBLIC_COAP",
         "PUBLIC_COAPS",
+        "OIDC_ISSUER",
+        "OIDC_CLIENT_ID",
+        "OIDC_CLIENT_SECRET_FILE",
     ];
     for name in names {
         assert!(known.contains(&format!("SIGNALBOX_{name}")), "{name}");
@@ -132,6 +135,55 @@ fn a_table_of_a_file_has_the_settings_that_begin_with_its_name() {
     let expected = "key smpp_colour: unknown setting";
     assert!(faults.contains(expected), "{faults}");
     assert!(faults.contains("key colour: must be"), "{faults}");
+}
+
+#[test]
+fn a_list_of_tables_of_a_file_is_json_elsewhere() {
+    let file = "[oidc]\nissuer = 'https://id.example'\nclient_id = 'me'\n\
+                [[oidc.groups]]\ngroup = 'a'\noperator = true\n\
+                [[oidc.groups]]\ngroup = 'b'\ncustomer = 'acme'\nscopes = ['logs:read']";
+    let mut layers = Layers::of_defaults();
+    layers.add_file_text(Path::new(FILE), file);
+    let config = Config::of(&layers).unwrap();
+    let groups = config.oidc_groups.iter().map(|rule| &*rule.group);
+    assert_eq!(groups.collect::<Vec<_>>(), ["a", "b"]);
+    let printed = layers.of("oidc_groups").text.clone();
+    let mut again = Layers::of_defaults();
+    again.add_environment(variables(&[("SIGNALBOX_OIDC_GROUPS", &printed)]));
+    assert_eq!(Config::of(&again).unwrap().oidc_groups, config.oidc_groups);
+}
+
+#[test]
+fn an_identity_provider_needs_a_confidential_issuer_a_client_and_rules() {
+    let faults_of = |given: &[(&str, &str)]| {
+        let mut layers = Layers::of_defaults();
+        layers.add_environment(variables(given));
+        Config::of(&layers).map_or_else(|faults| faults.to_string(), |_| String::new())
+    };
+    let faults = faults_of(&[("SIGNALBOX_OIDC_ISSUER", "https://id.example/realms/a")]);
+    assert!(faults.contains("requires oidc_client_id"), "{faults}");
+    assert!(faults.contains("requires oidc_groups"), "{faults}");
+    for (issuer, is_fit) in [
+        ("https://id.example", true),
+        ("http://localhost:8080", true),
+        ("http://[::1]:8080/a", true),
+        ("http://127.0.0.1", true),
+        ("http://id.example", false),
+        ("http://localhost.example", false),
+        ("https://me@id.example", false),
+        ("https://id.example/?a", false),
+        ("https://id.example/#a", false),
+        ("id.example", false),
+    ] {
+        let faults = faults_of(&[("SIGNALBOX_OIDC_ISSUER", issuer)]);
+        assert_eq!(
+            !faults.contains("must be an https"),
+            is_fit,
+            "{issuer}: {faults}"
+        );
+    }
+    let faults = faults_of(&[("SIGNALBOX_OIDC_SCOPE", "profile")]);
+    assert!(faults.contains("must contain `openid`"), "{faults}");
 }
 
 #[test]

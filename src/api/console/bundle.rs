@@ -42,6 +42,13 @@ pub(crate) const fn is_built() -> bool {
     BUNDLE.is_ok()
 }
 
+/// The file with the style of the console.
+pub(super) fn style() -> Option<&'static str> {
+    let mut files = BUNDLE.as_ref().ok()?.files.iter();
+    let style = files.find(|file| file.name.ends_with(".css"));
+    style.map(|file| file.name)
+}
+
 /// GET of any path of the console: the page, which shows what the path names.
 pub(super) async fn page() -> HttpResponse {
     match BUNDLE {

@@ -12,12 +12,13 @@ use store::CommitError;
 use crate::api::body::Raw;
 use crate::api::error::ApiError;
 use crate::api::secret::{draw, same};
-use crate::api::session::browser::BrowserTransport;
+use crate::api::session::browser::{BrowserCookie, BrowserTransport};
 use crate::api::session::of_call;
-use crate::api::session::table::{CODE_LIFETIME_S, Principal, Session};
+use crate::api::session::table::{CODE_LIFETIME_S, Principal, Session, SessionAuthority};
 use crate::api::tokens::client_with;
-use crate::api::words::scope_words_of;
+use crate::api::words::{scope_words, scope_words_of};
 use crate::api::{Api, ServedRoutes};
+use crate::config::PersonGrant;
 
 /// The credentials in the body of a call: those of an API client, of the operator, or a code.
 #[derive(Deserialize)]
@@ -36,6 +37,8 @@ struct SessionBody {
     role: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     client_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    person: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     customer_id: Option<String>,
     scopes: Vec<&'static str>,
@@ -61,26 +64,45 @@ pub(super) async fn sign_in(
 ) -> Result<HttpResponse, ApiError> {
     let transport = BrowserTransport::of(&request)?;
     api.count_credentials(&request)?;
-    let (principal, bearer) = admitted(&api, &request, credentials_of(&raw)?).await?;
-    let (secret, csrf) = (drawn()?, drawn()?);
-    let now = api.clock.now();
-    let ends_at = now.plus_s(api.sessions().lifetime().total_s.into());
-    let session = Session {
-        principal,
-        bearer,
-        csrf,
-        ends_at,
-    };
+    let (principal, token) = admitted(&api, &request, credentials_of(&raw)?).await?;
+    let session = new_session(&api, principal, SessionAuthority::Token(token))?;
     let body = shown(&api, &session).await?;
     let body = body.ok_or_else(ApiError::credentials_wrong)?;
+    let cookie = enter(&api, &request, transport, session)?;
+    Ok(HttpResponse::Ok()
+        .insert_header((SET_COOKIE, cookie))
+        .json(body))
+}
+
+/// A session that begins now.
+pub(super) fn new_session(
+    api: &Api,
+    principal: Principal,
+    authority: SessionAuthority,
+) -> Result<Session, ApiError> {
+    let total_s = api.sessions().lifetime().total_s;
+    Ok(Session {
+        principal,
+        authority,
+        csrf: drawn()?,
+        ends_at: api.clock.now().plus_s(total_s.into()),
+    })
+}
+
+/// Opens a session in place of the one that the browser has, and returns its cookie.
+pub(super) fn enter(
+    api: &Api,
+    request: &HttpRequest,
+    transport: BrowserTransport,
+    session: Session,
+) -> Result<String, ApiError> {
+    let secret = drawn()?;
     let mut sessions = api.sessions();
-    if let Some(former) = transport.session_secret(request.headers()) {
+    if let Some(former) = transport.secret(BrowserCookie::Session, request.headers()) {
         sessions.close(&SecretDigest::of(former));
     }
-    sessions.open(SecretDigest::of(&secret), session, now);
-    Ok(HttpResponse::Ok()
-        .insert_header((SET_COOKIE, transport.cookie(&secret)))
-        .json(body))
+    sessions.open(SecretDigest::of(&secret), session, api.clock.now());
+    Ok(transport.cookie(BrowserCookie::Session, &secret))
 }
 
 /// GET: the session of the browser; 204 if it has none.
@@ -90,7 +112,7 @@ pub(super) async fn show(
 ) -> Result<HttpResponse, ApiError> {
     let transport = BrowserTransport::of(&request)?;
     let session = transport
-        .session_secret(request.headers())
+        .secret(BrowserCookie::Session, request.headers())
         .and_then(|secret| {
             let sessions = api.sessions();
             sessions
@@ -207,41 +229,45 @@ async fn token_for(api: &Api, client: &ApiClient) -> Result<String, ApiError> {
     }
 }
 
-/// The session with what its API client may do now; none if the client is gone.
+/// The session with what its owner may do now; none if the API client is gone, or the customer of
+/// the person.
 async fn shown(api: &Api, session: &Session) -> Result<Option<SessionBody>, ApiError> {
-    let client = match &session.principal {
-        Principal::Operator => None,
-        Principal::Client(_) => {
-            let digest = SecretDigest::of(&session.bearer);
-            match api.store.token(digest).await? {
-                Some((token, client)) => Some((token.scopes.common(client.scopes), client)),
-                None => return Ok(None),
-            }
-        }
-    };
-    let scopes = client
-        .as_ref()
-        .map(|(scopes, client)| scope_words_of(client, *scopes));
-    let (client_id, customer_id) = match &client {
-        Some((_, client)) => (
-            Some(client.id.to_string()),
-            customer_of(client).map(ToString::to_string),
-        ),
-        None => (None, None),
-    };
-    Ok(Some(SessionBody {
-        role: match session.principal {
-            Principal::Operator => "OPERATOR",
-            Principal::Client(_) => "API_CLIENT",
-        },
-        client_id,
-        customer_id,
-        scopes: scopes.unwrap_or_default(),
+    let mut body = SessionBody {
+        role: "OPERATOR",
+        client_id: None,
+        person: None,
+        customer_id: None,
+        scopes: Vec::new(),
         platform: api.platform.clone(),
         csrf_token: session.csrf.clone(),
         idle_s: api.sessions().lifetime().idle_s,
         expires: session.ends_at.iso().to_string(),
-    }))
+    };
+    match (&session.authority, &session.principal) {
+        (SessionAuthority::Token(token), Principal::Client(_)) => {
+            let digest = SecretDigest::of(token);
+            let Some((token, client)) = api.store.token(digest).await? else {
+                return Ok(None);
+            };
+            body.role = "API_CLIENT";
+            body.scopes = scope_words_of(&client, token.scopes.common(client.scopes));
+            body.customer_id = customer_of(&client).map(ToString::to_string);
+            body.client_id = Some(client.id.to_string());
+        }
+        (SessionAuthority::Token(_), Principal::Operator | Principal::Person(_)) => {}
+        (SessionAuthority::Person(person), _) => {
+            body.person = Some(person.name.to_string());
+            if let PersonGrant::Customer { customer, scopes } = &person.grant {
+                if api.store.customer(customer.clone()).await?.is_none() {
+                    return Ok(None);
+                }
+                body.role = "PERSON";
+                body.scopes = scope_words(*scopes);
+                body.customer_id = Some(customer.to_string());
+            }
+        }
+    }
+    Ok(Some(body))
 }
 
 fn credentials_of(raw: &Raw) -> Result<CredentialsBody, ApiError> {
@@ -259,10 +285,10 @@ fn credentials_of(raw: &Raw) -> Result<CredentialsBody, ApiError> {
 
 fn signed_out(transport: BrowserTransport) -> HttpResponse {
     HttpResponse::NoContent()
-        .insert_header((SET_COOKIE, transport.no_cookie()))
+        .insert_header((SET_COOKIE, transport.no_cookie(BrowserCookie::Session)))
         .finish()
 }
 
-fn drawn() -> Result<String, ApiError> {
+pub(super) fn drawn() -> Result<String, ApiError> {
     draw().map_err(ApiError::internal)
 }

@@ -4,16 +4,16 @@ use std::fmt::Write as _;
 
 /// HTML under construction.
 #[derive(Debug, Default)]
-pub(super) struct Html(String);
+pub(in crate::api) struct Html(String);
 
 impl Html {
     /// Adds markup as it is.
-    pub(super) fn raw(&mut self, markup: &str) {
+    pub(in crate::api) fn raw(&mut self, markup: &str) {
         self.0.push_str(markup);
     }
 
     /// Adds text, escaped.
-    pub(super) fn text(&mut self, text: &str) {
+    pub(in crate::api) fn text(&mut self, text: &str) {
         for character in text.chars() {
             match character {
                 '&' => self.raw("&amp;"),
@@ -27,7 +27,7 @@ impl Html {
     }
 
     /// Adds an element with text content.
-    pub(super) fn element(&mut self, tag: &str, class: &str, text: &str) {
+    pub(in crate::api) fn element(&mut self, tag: &str, class: &str, text: &str) {
         self.open(tag, class);
         self.text(text);
         self.close(tag);
@@ -78,7 +78,7 @@ impl Html {
     }
 
     /// The markup.
-    pub(super) fn into_text(self) -> String {
+    pub(in crate::api) fn into_text(self) -> String {
         self.0
     }
 

@@ -22,6 +22,16 @@ const OF_PROXIES: [&str; 4] = [
     "x-forwarded-proto",
 ];
 
+/// What a browser keeps a secret for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(in crate::api) enum BrowserCookie {
+    /// Its session.
+    Session,
+    /// Its way to the identity provider and back, which ends with a navigation from another site:
+    /// browsers keep a cookie with SameSite=Strict out of that.
+    SignInAttempt,
+}
+
 /// A connection over which people may sign in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::api) enum BrowserTransport {
@@ -52,8 +62,21 @@ impl BrowserTransport {
         }
     }
 
-    /// The secret in the session cookie of a call.
-    pub(in crate::api) fn session_secret(self, headers: &HeaderMap) -> Option<&str> {
+    /// The origin that a browser asked for.
+    pub(in crate::api) fn origin(self, headers: &HeaderMap) -> Result<String, ApiError> {
+        let scheme = match self {
+            Self::Https => "https",
+            Self::LoopbackHttp => "http",
+        };
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
+        let host = host.filter(|host| !host.is_empty() && host.bytes().all(is_part));
+        let host = host.ok_or_else(|| ApiError::malformed("the Host header names no host"))?;
+        Ok(format!("{scheme}://{host}"))
+    }
+
+    /// The secret in a cookie of a call.
+    pub(in crate::api) fn secret(self, of: BrowserCookie, headers: &HeaderMap) -> Option<&str> {
         let lines = headers.get_all(COOKIE);
         let mut pairs = lines
             .filter_map(|line| line.to_str().ok())
@@ -61,34 +84,42 @@ impl BrowserTransport {
                 let pairs = line.split(';');
                 pairs.filter_map(|pair| pair.trim().split_once('='))
             });
-        let found = pairs.find(|(name, _)| *name == self.cookie_name());
+        let found = pairs.find(|(name, _)| *name == self.cookie_name(of));
         found.map(|(_, secret)| secret)
     }
 
-    /// The header that gives a browser its session, for as long as the browser runs.
-    pub(in crate::api) fn cookie(self, secret: &str) -> String {
-        let attributes = self.attributes();
-        format!("{}={secret}; {attributes}", self.cookie_name())
+    /// The header that gives a browser a secret, for as long as the browser runs.
+    pub(in crate::api) fn cookie(self, of: BrowserCookie, secret: &str) -> String {
+        let attributes = self.attributes(of);
+        format!("{}={secret}; {attributes}", self.cookie_name(of))
     }
 
-    /// The header that takes the cookie away.
-    pub(in crate::api) fn no_cookie(self) -> String {
-        let attributes = self.attributes();
-        format!("{}=; {attributes}; Max-Age=0", self.cookie_name())
+    /// The header that takes a cookie away.
+    pub(in crate::api) fn no_cookie(self, of: BrowserCookie) -> String {
+        let attributes = self.attributes(of);
+        format!("{}=; {attributes}; Max-Age=0", self.cookie_name(of))
     }
 
-    fn cookie_name(self) -> &'static str {
-        match self {
-            Self::Https => "__Host-signalbox",
-            Self::LoopbackHttp => "signalbox-session",
+    fn cookie_name(self, of: BrowserCookie) -> &'static str {
+        match (self, of) {
+            (Self::Https, BrowserCookie::Session) => "__Host-signalbox",
+            (Self::LoopbackHttp, BrowserCookie::Session) => "signalbox-session",
+            (Self::Https, BrowserCookie::SignInAttempt) => "__Host-signalbox-oidc",
+            (Self::LoopbackHttp, BrowserCookie::SignInAttempt) => "signalbox-oidc",
         }
     }
 
-    fn attributes(self) -> &'static str {
-        match self {
+    fn attributes(self, of: BrowserCookie) -> &'static str {
+        match (self, of) {
             // The prefix requires this path.
-            Self::Https => "Path=/; HttpOnly; SameSite=Strict; Secure",
-            Self::LoopbackHttp => "Path=/console; HttpOnly; SameSite=Strict",
+            (Self::Https, BrowserCookie::Session) => "Path=/; HttpOnly; SameSite=Strict; Secure",
+            (Self::LoopbackHttp, BrowserCookie::Session) => {
+                "Path=/console; HttpOnly; SameSite=Strict"
+            }
+            (Self::Https, BrowserCookie::SignInAttempt) => "Path=/; HttpOnly; SameSite=Lax; Secure",
+            (Self::LoopbackHttp, BrowserCookie::SignInAttempt) => {
+                "Path=/console/oidc; HttpOnly; SameSite=Lax"
+            }
         }
     }
 }
@@ -160,12 +191,21 @@ mod tests {
 
     #[test]
     fn a_cookie_is_read_under_the_name_of_its_transport() {
-        let headers = map(&[("cookie", "a=b; signalbox-session=one; __Host-signalbox=two")]);
-        let secret = |transport: BrowserTransport| transport.session_secret(&headers);
-        assert_eq!(secret(BrowserTransport::LoopbackHttp), Some("one"));
-        assert_eq!(secret(BrowserTransport::Https), Some("two"));
+        use BrowserCookie::{Session, SignInAttempt};
+        use BrowserTransport::{Https, LoopbackHttp};
+        let cookies = "a=b; signalbox-session=one; __Host-signalbox=two; signalbox-oidc=three";
+        let headers = map(&[("cookie", cookies)]);
+        for (transport, cookie, expected) in [
+            (LoopbackHttp, Session, Some("one")),
+            (Https, Session, Some("two")),
+            (LoopbackHttp, SignInAttempt, Some("three")),
+            (Https, SignInAttempt, None),
+        ] {
+            let found = transport.secret(cookie, &headers);
+            assert_eq!(found, expected, "{transport:?} {cookie:?}");
+        }
         let other = map(&[("cookie", "x-signalbox-session=one")]);
-        assert_eq!(BrowserTransport::LoopbackHttp.session_secret(&other), None);
+        assert_eq!(LoopbackHttp.secret(Session, &other), None);
     }
 
     fn map(headers: &[(&'static str, &'static str)]) -> HeaderMap {

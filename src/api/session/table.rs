@@ -7,7 +7,9 @@ use engine::customer::SecretDigest;
 use engine::ids::ClientId;
 use engine::moment::Timestamp;
 
-/// Sessions of one API client, or of the operator; one more ends the one that was unused longest.
+use crate::api::oidc::SignedInPerson;
+
+/// Sessions of one API client, of one person, or of the operator; one more ends the one that was unused longest.
 const SESSIONS_PER_PRINCIPAL_MAX: usize = 32;
 
 /// Sessions of all; one more ends the one that was unused longest.
@@ -26,6 +28,17 @@ pub(in crate::api) enum Principal {
     Client(ClientId),
     /// The operator.
     Operator,
+    /// A person, by the subject that the identity provider names.
+    Person(Box<str>),
+}
+
+/// By what the calls of a session are authorised.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(in crate::api) enum SessionAuthority {
+    /// The token with which the API is called for the session.
+    Token(String),
+    /// What the person may do. There is no token that could be taken elsewhere.
+    Person(SignedInPerson),
 }
 
 /// What a session lets its browser do.
@@ -33,8 +46,8 @@ pub(in crate::api) enum Principal {
 pub(in crate::api) struct Session {
     /// Whose session it is.
     pub(in crate::api) principal: Principal,
-    /// The token with which the API is called for the session.
-    pub(in crate::api) bearer: String,
+    /// By what its calls are authorised.
+    pub(in crate::api) authority: SessionAuthority,
     /// What calls that change anything repeat in a header, which no other site can do.
     pub(in crate::api) csrf: String,
     /// When it ends, however much it is used.
@@ -114,7 +127,7 @@ impl SessionTable {
         self.session_by_digest.remove(digest);
     }
 
-    /// Ends every session and every code of an API client, or of the operator.
+    /// Ends every session and every code of an API client, of a person, or of the operator.
     pub(in crate::api) fn close_all(&mut self, principal: &Principal) {
         self.session_by_digest
             .retain(|_, open| open.session.principal != *principal);
@@ -247,7 +260,7 @@ mod tests {
     fn session(of: &str) -> Session {
         Session {
             principal: Principal::Client(client(of)),
-            bearer: "bearer".to_owned(),
+            authority: SessionAuthority::Token("bearer".to_owned()),
             csrf: "csrf".to_owned(),
             ends_at: at(600),
         }

@@ -161,6 +161,7 @@ impl TestService {
             backups: store.clone(),
             sms_network,
             smpp: None,
+            identity_provider: None,
         };
         let state = ApiState::new(&config, parts);
         Self {
