@@ -67,6 +67,7 @@ mod sending;
 mod series;
 mod settings;
 mod several_values;
+mod single_sign_on;
 mod sms;
 mod strangers;
 mod streaming;

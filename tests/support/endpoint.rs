@@ -46,6 +46,8 @@ pub(crate) enum Reply {
     Status(u16),
     /// Answers with a status and a header.
     With(u16, &'static str, String),
+    /// Answers with a status and a body of JSON.
+    Json(u16, String),
     /// Sends nothing while the endpoint is open.
     Silence,
     /// Begins an answer that announces more bytes, and breaks the connection.
@@ -202,7 +204,7 @@ impl ReceivedPost {
     pub(crate) fn is_taken(&self) -> bool {
         matches!(
             self.reply,
-            Reply::Status(200..=299) | Reply::With(200..=299, ..)
+            Reply::Status(200..=299) | Reply::With(200..=299, ..) | Reply::Json(200..=299, _)
         )
     }
 }
@@ -275,10 +277,15 @@ fn converse(
 ) {
     let mut stream = BufReader::new(stream);
     while let Some(posted) = read(&mut stream) {
-        let head = match shared.take(posted) {
-            Reply::Status(status) => format!("HTTP/1.1 {status} So\r\n"),
+        let (head, body) = match shared.take(posted) {
+            Reply::Status(status) => (format!("HTTP/1.1 {status} So\r\n"), String::new()),
             Reply::With(status, name, value) => {
-                format!("HTTP/1.1 {status} So\r\n{name}: {value}\r\n")
+                let head = format!("HTTP/1.1 {status} So\r\n{name}: {value}\r\n");
+                (head, String::new())
+            }
+            Reply::Json(status, body) => {
+                let media = "content-type: application/json";
+                (format!("HTTP/1.1 {status} So\r\n{media}\r\n"), body)
             }
             Reply::Silence => {
                 while !is_closed.load(Ordering::SeqCst) && !is_gone(raw) {
@@ -297,7 +304,8 @@ fn converse(
                 return;
             }
         };
-        let text = format!("{head}content-length: 0\r\n\r\n");
+        let length = body.len();
+        let text = format!("{head}content-length: {length}\r\n\r\n{body}");
         if stream.get_mut().write_all(text.as_bytes()).is_err() {
             return;
         }
