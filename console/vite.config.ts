@@ -23,6 +23,7 @@ export default defineConfig({
         "/console/session",
         "/console/sessions",
         "/console/codes",
+        "/console/oidc",
         "/readyz",
         "/metrics",
       ].map((path) => [path, { target: service, changeOrigin: true }]),

@@ -1,8 +1,9 @@
 // The form that signs in, at whatever address a person came to.
+import { useQuery } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
 import { Notice } from "../ui/states";
-import { type Credentials, useSessionState, useSignIn } from "./query";
+import { type Credentials, identityProviderQuery, useSessionState, useSignIn } from "./query";
 
 type Kind = "client" | "operator";
 
@@ -24,6 +25,7 @@ export function SignIn() {
             {sentence(problem)}
           </Notice>
         )}
+        <SingleSignOn />
         <fieldset className="choices">
           <legend className="visually-hidden">Sign in as</legend>
           <Choice kind="client" chosen={kind} choose={setKind} label="API client" />
@@ -57,6 +59,24 @@ export function SignIn() {
         </p>
       </form>
     </main>
+  );
+}
+
+/** The way to the identity provider, and from there back to the view at this address. */
+function SingleSignOn() {
+  const { data: provider } = useQuery(identityProviderQuery);
+  if (!provider) return null;
+  const { pathname, search } = window.location;
+  return (
+    <>
+      <a
+        className="primary"
+        href={`/console/oidc/sign-in?to=${encodeURIComponent(pathname + search)}`}
+      >
+        Sign in with {provider.name}
+      </a>
+      <p className="muted small">Or with credentials of this service:</p>
+    </>
   );
 }
 

@@ -13,8 +13,10 @@ import { setToken } from "./current";
 
 /** A session, as the service shows it to its browser. */
 export interface Session {
-  role: "API_CLIENT" | "OPERATOR";
+  role: "API_CLIENT" | "OPERATOR" | "PERSON";
   clientId?: string;
+  /** The name of a person who signed in with the identity provider. */
+  person?: string;
   customerId?: string;
   scopes: string[];
   platform: string;
@@ -44,6 +46,14 @@ if (code !== undefined) {
 export const sessionQuery = queryOptions({
   queryKey: ["session"],
   queryFn: load,
+  staleTime: Infinity,
+  retry: false,
+});
+
+/** The identity provider with which people sign in, if there is one. */
+export const identityProviderQuery = queryOptions({
+  queryKey: ["session", "identity provider"],
+  queryFn: async () => ((await call("GET", "/console/oidc")) ?? null) as { name: string } | null,
   staleTime: Infinity,
   retry: false,
 });

@@ -37,13 +37,13 @@ export function SettingsPage() {
 }
 
 function Access() {
-  const { clientId, customerId, scopes } = useSession();
+  const { clientId, person, customerId, scopes } = useSession();
   return (
     <Card title="Your access">
       <Facts
         of={[
           ["Customer", customerId],
-          ["API client", clientId],
+          person === undefined ? ["API client", clientId] : ["Person", person],
           ["Scopes", scopes.join(" ")],
         ]}
       />

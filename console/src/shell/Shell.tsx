@@ -63,6 +63,11 @@ function viewsOf(session: Session): readonly (readonly [string, string, ...unkno
   return views.filter(([, , scopes]) => scopes.some((scope) => hasScope(session, scope)));
 }
 
+function whoseSession({ role, person, clientId }: Session): string {
+  if (person !== undefined) return person;
+  return role === "OPERATOR" ? "The operator" : `API client ${clientId ?? ""}`;
+}
+
 const themes: [Theme, string][] = [
   ["system", "As the system"],
   ["light", "Light"],
@@ -85,9 +90,7 @@ function AccountMenu() {
       </Menu.Trigger>
       <Menu.Portal>
         <Menu.Content className="menu" align="end" sideOffset={4}>
-          <Menu.Label className="muted small">
-            {session.role === "OPERATOR" ? "The operator" : `API client ${session.clientId ?? ""}`}
-          </Menu.Label>
+          <Menu.Label className="muted small">{whoseSession(session)}</Menu.Label>
           <Menu.Item asChild>
             <a href="/docs">Documentation</a>
           </Menu.Item>

@@ -57,13 +57,15 @@ export function Failed(props: { what: string; error: Error; retry?: () => void }
 
 /** Shows a view to a session with the scope it needs. */
 export function Scoped(props: { scope: Scope; children: ReactNode }) {
+  const { person } = useSession();
   if (useScope(props.scope)) return props.children;
   return (
     <Notice tone="warn">
       <p className="strong">You may not see this.</p>
       <p>
-        Your API client lacks the scope <code>{props.scope}</code>. The operator of the service can
-        create one that has it.
+        {person === undefined ? "Your API client lacks" : "The rule for your groups lacks"} the
+        scope <code>{props.scope}</code>. The operator of the service can{" "}
+        {person === undefined ? "create one that has it" : "add it"}.
       </p>
     </Notice>
   );
@@ -75,7 +77,7 @@ export function ForOperator(props: { children: ReactNode }) {
   return (
     <Notice tone="warn">
       <p className="strong">You may not see this.</p>
-      <p>Only the operator of the service does: sign out, and sign in with the operator token.</p>
+      <p>Only the operator of the service does: sign out, and sign in as the operator.</p>
     </Notice>
   );
 }
