@@ -15,6 +15,9 @@ export const clientSecret = process.env.CLIENT_SECRET;
 
 const executables = ["/usr/bin/chromium", "/usr/bin/chromium-browser"];
 
+/** What pages may load from: the service, and the identity provider of the story that has one. */
+const origins = [process.env.CONSOLE_ADDRESS, process.env.IDENTITY_PROVIDER].filter(Boolean);
+
 /** Tells a story on a page; whatever the page loads or logs besides is a fault. */
 export async function story(tell, options = {}) {
   const browser = await launched();
@@ -33,7 +36,8 @@ export async function story(tell, options = {}) {
   });
   page.on("pageerror", (error) => faults.push(String(error)));
   page.on("request", (request) => {
-    if (!request.url().startsWith(process.env.CONSOLE_ADDRESS)) faults.push(request.url());
+    const isExpected = origins.some((origin) => request.url().startsWith(`${origin}/`));
+    if (!isExpected) faults.push(request.url());
   });
   try {
     await tell(page);

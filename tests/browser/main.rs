@@ -10,10 +10,12 @@
 #[path = "../support/vocabulary.rs"]
 mod vocabulary;
 
+use std::io::Write as _;
 use std::process::Command;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
+use tempfile::NamedTempFile;
 
 use harness::device::configuration::{Configuration, Reachability};
 use harness::device::resource::firmware;
@@ -24,7 +26,7 @@ use protocol::lwm2m::payload::{Measured, Sample};
 use protocol::lwm2m::value::Value;
 
 use vocabulary::caller::{API, Caller, text};
-use vocabulary::client::ApiClient;
+use vocabulary::client::{ApiClient, CUSTOMERS};
 use vocabulary::device::{DEVICE_IP, Device};
 use vocabulary::endpoint::{Endpoint, Reply};
 use vocabulary::lwm2m::{read, when_active, write};
@@ -36,6 +38,9 @@ use vocabulary::wire::{DeviceSocket, request};
 
 /// The device id, which the stories know, too.
 const ID: &str = "meter-1";
+
+/// The id of the customer.
+const CUSTOMER: &str = "acme";
 
 /// The number of the device, which the stories know, too.
 const MSISDN: &str = "882285100000001";
@@ -84,6 +89,18 @@ fn a_client_that_may_only_read_sees_no_control_that_changes_anything() {
     let body = json!({ "name": "reader", "scopes": scopes });
     let reader = ApiClient::make(&fleet.service, &fleet.owner.customer, &body);
     fleet.story("read_only", &reader).end();
+}
+
+#[test]
+fn a_person_of_the_identity_provider_has_what_their_groups_give() {
+    let provider = IdentityProvider::start();
+    let settings = provider.settings();
+    let settings: Vec<_> = settings
+        .iter()
+        .map(|(name, value)| (*name, &**value))
+        .collect();
+    let fleet = Fleet::with(&settings);
+    fleet.story_at("single_sign_on", provider).end();
 }
 
 #[test]
@@ -229,7 +246,10 @@ impl Fleet {
             ("SIGNALBOX_DELIVERY_RETRY_MS", "50,50,50,50"),
         ];
         let service = Service::start_with(&[&always, settings].concat());
-        let owner = ApiClient::of_new_customer(&service, "Acme");
+        let customer = json!({ "id": CUSTOMER, "name": "Acme" });
+        let operator = Caller::operator(&service);
+        operator.post(CUSTOMERS, &customer).expect(201);
+        let owner = ApiClient::make(&service, CUSTOMER, &json!({ "name": "a test" }));
         let caller = owner.caller(&service);
         let endpoint = Endpoint::replying(|_, _| Reply::Status(500));
         let webhook = failing_webhook(&caller, &endpoint);
@@ -333,8 +353,29 @@ impl Fleet {
         });
     }
 
+    /// Begins a story, told by people of an identity provider.
+    fn story_at(&self, name: &str, mut provider: IdentityProvider) -> Story {
+        let callback = format!("http://{}/console/oidc/callback", self.service.http);
+        provider.program.write_line(&callback);
+        let is_ready = |line: &str| line.contains("ready").then_some(());
+        provider.program.wait_for("the identity provider", is_ready);
+        let mut command = self.command(name, &self.owner);
+        command.env("IDENTITY_PROVIDER", provider.issuer());
+        Story {
+            program: Program::start(&mut command),
+            _provider: Some(provider),
+        }
+    }
+
     /// Begins a story, told by a person with these credentials.
     fn story(&self, name: &str, client: &ApiClient) -> Story {
+        Story {
+            program: Program::start(&mut self.command(name, client)),
+            _provider: None,
+        }
+    }
+
+    fn command(&self, name: &str, client: &ApiClient) -> Command {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
         let packages = root.join("target/console/work/console/package.json");
         assert!(
@@ -355,7 +396,7 @@ impl Fleet {
             .env("CUSTOMER", &self.owner.customer)
             .env("ENDPOINT", self.endpoint.url(""))
             .env("OPERATOR_TOKEN", self.service.operator_token());
-        Story(Program::start(&mut command))
+        command
     }
 }
 
@@ -409,22 +450,84 @@ fn forward_sms(caller: &Caller, endpoint: &Endpoint) {
     set.unwrap().expect(200);
 }
 
+/// A provider on oidc-provider, which tests/interop/oidc-provider has.
+struct IdentityProvider {
+    program: Program,
+    port: u64,
+    secret: NamedTempFile,
+}
+
+impl IdentityProvider {
+    const CLIENT_ID: &str = "the console";
+    const CLIENT_SECRET: &str = "a secret: 100% of it";
+
+    fn start() -> Self {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let modules = root.join("target/interop/oidc-provider/node_modules");
+        assert!(
+            modules.exists(),
+            "`cargo xtask prepare` makes {}",
+            modules.display()
+        );
+        let mut command = Command::new("node");
+        command.env("NODE_PATH", modules);
+        command.arg(root.join("tests/interop/oidc-provider/provider.js"));
+        command.args([Self::CLIENT_ID, Self::CLIENT_SECRET]);
+        let mut program = Program::start(&mut command);
+        let port = program.wait_for("where it listens", |line| {
+            let printed: Json = serde_json::from_str(line).ok()?;
+            printed["port"].as_u64()
+        });
+        let mut secret = NamedTempFile::new().unwrap();
+        writeln!(secret, "{}", Self::CLIENT_SECRET).unwrap();
+        Self {
+            program,
+            port,
+            secret,
+        }
+    }
+
+    /// Another site than that of the console, which is at an address.
+    fn issuer(&self) -> String {
+        format!("http://localhost:{}", self.port)
+    }
+
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        let read = ["actions:read", "devices:read", "integrations:read"];
+        let rules = json!([
+            { "group": "readers", "customer": CUSTOMER, "scopes": read },
+            { "group": "operators", "operator": true },
+        ]);
+        let secret = self.secret.path().to_str().unwrap();
+        vec![
+            ("SIGNALBOX_OIDC_ISSUER", self.issuer()),
+            ("SIGNALBOX_OIDC_CLIENT_ID", Self::CLIENT_ID.to_owned()),
+            ("SIGNALBOX_OIDC_CLIENT_SECRET_FILE", secret.to_owned()),
+            ("SIGNALBOX_OIDC_NAME", "Acme accounts".to_owned()),
+            ("SIGNALBOX_OIDC_GROUPS", rules.to_string()),
+        ]
+    }
+}
+
 /// A browser with a person before it.
-struct Story(Program);
+struct Story {
+    program: Program,
+    _provider: Option<IdentityProvider>,
+}
 
 impl Story {
     /// Waits until the story asks for something.
     fn wait_for(&mut self, wish: &str) {
-        self.0
+        self.program
             .wait_for_within(PATIENCE, wish, |line| (line == wish).then_some(()));
     }
 
     /// Tells the story that what it asked for is done.
     fn go_on(&mut self) {
-        self.0.write_line("done");
+        self.program.write_line("done");
     }
 
     fn end(self) {
-        self.0.finish();
+        self.program.finish();
     }
 }

@@ -3,9 +3,9 @@
 //! Foreign CoAP and DTLS stacks, two SMS centres, two brokers, a reader of metrics, a receiver of
 //! events and callers: libcoap's programs, OpenSSL, GnuTLS, Mosquitto, Node, curl, jq and nc from
 //! the system's packages; aiocoap, Prometheus' own client, the library of Standard Webhooks and
-//! Schemathesis in a Python environment; node-smpp and aedes from npm; a device on Eclipse Leshan,
-//! checks on Eclipse Californium and an SMS centre on jSMPP that Maven builds, all under
-//! `target/interop`. On a machine that has them all, this takes a moment.
+//! Schemathesis in a Python environment; node-smpp, aedes and oidc-provider from npm; a device on
+//! Eclipse Leshan, checks on Eclipse Californium and an SMS centre on jSMPP that Maven builds, all
+//! under `target/interop`. On a machine that has them all, this takes a moment.
 
 mod maven;
 mod node;
@@ -139,6 +139,7 @@ pub(crate) fn run() -> Result<(), Stop> {
     for (what, library) in [
         ("SMS centre on node-smpp", "smpp"),
         ("broker on aedes", "aedes"),
+        ("identity provider on oidc-provider", "oidc-provider"),
     ] {
         let modules = node::Modules::of_interop(library);
         if !modules.is_ready() {
