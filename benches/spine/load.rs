@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use harness::load::tally::TaskTally;
-use signalbox::load::Load;
 use signalbox::load::options::LoadOptions;
+use signalbox::load::{Load, import_lines};
 use tokio::task::spawn_blocking;
 
 /// Sends in flight: enough that every group of commits is full, and few enough that no buffer on
@@ -35,6 +35,13 @@ pub(crate) fn begin_at(target: &str, devices: u32, scenario: &str, words: &[&str
     let load = Load::begin(&options).expect("the load can be applied");
     assert_eq!(load.registered(), devices, "every device is registered");
     load
+}
+
+/// The lines that import the devices of a load, each with its name and its address.
+pub(crate) fn lines(devices: u32) -> String {
+    let pattern = "{:019}".parse().expect("a pattern");
+    let network = "127.64.0.0/10".parse().expect("a network");
+    import_lines(&pattern, network, None, 0..devices)
 }
 
 /// The fleet's devices, which send one after the other.

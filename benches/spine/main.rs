@@ -1,13 +1,14 @@
 //! How fast is the spine, end to end and against its yardsticks?
 //!
-//! `cargo bench --bench spine -- [bootstraps [DEVICES,..]|campaign [OPTION VALUE]..|creates|
-//! deliveries [DEVICES,..]|flood [OPTION VALUE]..|log [ENTRIES,..]|mqtt [DEVICES,..]|outage
-//! [EVENTS,..]|peers [OPTION VALUE]..|requests [EXISTING,..]|scale [OPTION VALUE]..|sends
-//! [DEVICES,..]|sessions [DEVICES,..]|sms [MESSAGES,..]|soak [OPTION VALUE]..|updates
-//! [DEVICES,..]]` prints tables and ratios; the default is `creates` and `updates`. Everything runs
-//! in this process, except the service of `bootstraps`, `campaign`, `deliveries`, `flood`, `mqtt`,
-//! `outage`, `peers`, `scale`, `sessions`, `sms` and `soak`; each figure except those of `scale`
-//! and `soak` stands beside its yardstick, measured in the same run in turns.
+//! `cargo bench --bench spine -- [bootstraps [DEVICES,..]|campaign [OPTION VALUE]..|
+//! console [OPTION VALUE]..|creates|deliveries [DEVICES,..]|flood [OPTION VALUE]..|
+//! log [ENTRIES,..]|mqtt [DEVICES,..]|outage [EVENTS,..]|peers [OPTION VALUE]..|
+//! requests [EXISTING,..]|scale [OPTION VALUE]..|sends [DEVICES,..]|sessions [DEVICES,..]|
+//! sms [MESSAGES,..]|soak [OPTION VALUE]..|updates [DEVICES,..]]` prints tables and ratios; the
+//! default is `creates` and `updates`. Everything runs in this process, except the service of
+//! `bootstraps`, `campaign`, `console`, `deliveries`, `flood`, `mqtt`, `outage`, `peers`, `scale`,
+//! `sessions`, `sms` and `soak`; each figure except those of `scale` and `soak` stands beside its
+//! yardstick, measured in the same run in turns, or for `console` with a small fleet.
 
 #[path = "../fleet.rs"]
 mod fleet;
@@ -35,6 +36,7 @@ mod broker;
 mod callers;
 mod campaign;
 mod centre;
+mod console;
 mod creates;
 mod deliveries;
 mod device_group;
@@ -80,6 +82,10 @@ fn main() -> ExitCode {
     let (figure, numbers) = match wanted.as_slice() {
         ["campaign", options @ ..] => {
             campaign::run(options);
+            return ExitCode::SUCCESS;
+        }
+        ["console", options @ ..] => {
+            console::run(options);
             return ExitCode::SUCCESS;
         }
         ["flood", options @ ..] => {
@@ -138,11 +144,11 @@ fn numbers(text: &str) -> Option<Vec<u32>> {
 fn wrong_usage() -> ExitCode {
     eprintln!(
         "usage: cargo bench --bench spine -- \
-         [bootstraps [DEVICES,..]|campaign [OPTION VALUE]..|creates|deliveries [DEVICES,..]|\
-         flood [OPTION VALUE]..|log [ENTRIES,..]|mqtt [DEVICES,..]|outage [EVENTS,..]|\
-         peers [OPTION VALUE]..|requests [EXISTING,..]|scale [OPTION VALUE]..|\
-         sends [DEVICES,..]|sessions [DEVICES,..]|sms [MESSAGES,..]|soak [OPTION VALUE]..|\
-         updates [DEVICES,..]]"
+         [bootstraps [DEVICES,..]|campaign [OPTION VALUE]..|console [OPTION VALUE]..|creates|\
+         deliveries [DEVICES,..]|flood [OPTION VALUE]..|log [ENTRIES,..]|mqtt [DEVICES,..]|\
+         outage [EVENTS,..]|peers [OPTION VALUE]..|requests [EXISTING,..]|\
+         scale [OPTION VALUE]..|sends [DEVICES,..]|sessions [DEVICES,..]|sms [MESSAGES,..]|\
+         soak [OPTION VALUE]..|updates [DEVICES,..]]"
     );
     ExitCode::from(2)
 }

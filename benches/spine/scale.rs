@@ -1,7 +1,7 @@
 //! What does a fleet of a million cost? Runs the rounds of each fleet with the program an operator
 //! runs, and writes the table.
 
-mod place;
+pub(crate) mod place;
 pub(crate) mod report;
 mod rounds;
 

@@ -6,6 +6,7 @@ use crate::steps::{self, Stop, cargo};
 
 const USAGE: &str = "\
 cargo xtask bench campaign [OPTION VALUE]..  firmware campaigns beside bare transfers
+cargo xtask bench console [OPTION VALUE]..   the views of the console in Chromium
 cargo xtask bench flood [OPTION VALUE]..     updates of a fleet while the service is flooded
 cargo xtask bench peers [OPTION VALUE]..     the service and Leshan's server under the same load
 cargo xtask bench scale [OPTION VALUE]..     fleets up to a million
@@ -19,8 +20,10 @@ pub(crate) fn run(words: &[&str]) -> Result<(), Stop> {
         print!("{USAGE}");
         return Ok(());
     }
-    if words.first() == Some(&"peers") {
-        prepare::peers()?;
+    match words.first() {
+        Some(&"peers") => prepare::peers()?,
+        Some(&"console") => prepare::browser()?,
+        _ => {}
     }
     let mut bench = cargo();
     bench.args(["bench", "--locked", "--bench", "spine", "--"]);

@@ -39,14 +39,15 @@ pub(crate) fn prepare() -> Result<(), Stop> {
 }
 
 /// Checks types, lints, formatting and unit tests of the console, and the formatting of its
-/// stories.
+/// stories and of what measures it.
 pub(crate) fn check() -> Result<(), Stop> {
     step("console: types, lints, formatting, tests", || {
         steps::run(npm().args(["run", "--silent", "check"]))?;
         let mut prettier = npm();
         prettier.args(["exec", "--", "prettier", "--log-level", "warn"]);
         prettier.args(["--config", ".prettierrc.json", "--check"]);
-        steps::run(prettier.arg(root().join("tests/browser")))
+        let measuring = root().join("benches/spine/console.mjs");
+        steps::run(prettier.arg(root().join("tests/browser")).arg(measuring))
     })
 }
 

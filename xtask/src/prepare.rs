@@ -129,6 +129,9 @@ const NEEDS: [Need; 18] = [
 /// The packages of which programs that Maven builds are made.
 const MAVEN_PACKAGES: [&str; 2] = ["default-jdk-headless", "maven"];
 
+/// The packages by which the console is built and opened.
+const BROWSER_PACKAGES: [&str; 3] = ["nodejs", "npm", "chromium"];
+
 /// Installs what is missing.
 pub(crate) fn run() -> Result<(), Stop> {
     machine::meet(&NEEDS)?;
@@ -156,14 +159,24 @@ pub(crate) fn run() -> Result<(), Stop> {
 
 /// Installs the servers that are measured beside the service.
 pub(crate) fn peers() -> Result<(), Stop> {
-    let needs = NEEDS.iter().copied();
-    let of_maven = needs.filter(|need| MAVEN_PACKAGES.contains(&need.package));
-    machine::meet(&of_maven.collect::<Vec<Need>>())?;
+    meet_those_of(&MAVEN_PACKAGES)?;
     let server = maven::Program::of_interop("leshan-server", &["PeerServer", "--check"]);
     match server.is_ready() {
         true => Ok(()),
         false => step("server on Leshan", || server.build()),
     }
+}
+
+/// Installs the browser in which the console is measured, and builds the console.
+pub(crate) fn browser() -> Result<(), Stop> {
+    meet_those_of(&BROWSER_PACKAGES)?;
+    console::prepare()
+}
+
+fn meet_those_of(packages: &[&str]) -> Result<(), Stop> {
+    let needs = NEEDS.iter().copied();
+    let wanted = needs.filter(|need| packages.contains(&need.package));
+    machine::meet(&wanted.collect::<Vec<Need>>())
 }
 
 fn made_by_maven() -> [(&'static str, maven::Program); 3] {

@@ -12,7 +12,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use signalbox::load::import_lines;
 use signalbox::rest_client::{ApiKey, ClientCredentials, RestClient};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
@@ -140,9 +139,7 @@ impl<'a> ScaleRounds<'a> {
     /// register.
     fn import(&mut self, stand: &mut FleetService) {
         let devices = self.fleet.devices;
-        let pattern = "{:019}".parse().expect("a pattern");
-        let network = "127.64.0.0/10".parse().expect("a network");
-        let lines = import_lines(&pattern, network, None, 0..devices);
+        let lines = load::lines(devices);
         self.authorize(stand);
         let (begun_at, before_s) = (Instant::now(), stand.service.processor_s());
         let answer = self
