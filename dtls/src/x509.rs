@@ -64,8 +64,8 @@ pub enum CertificateFault {
 }
 
 impl CertificateChain {
-    /// The chain of these certificates; none if there are none.
-    pub(crate) fn of(certificates: &[&[u8]]) -> Option<Self> {
+    /// The chain of these certificates, in DER; none if there are none.
+    pub fn of(certificates: &[&[u8]]) -> Option<Self> {
         let owned = |it: &&[u8]| CertificateDer::from(it.to_vec());
         let chain: Box<[_]> = certificates.iter().map(owned).collect();
         (!chain.is_empty()).then_some(Self(chain))
@@ -119,6 +119,16 @@ impl CertificateChain {
         let usage = KeyUsage::client_auth();
         let path = own.verify_for_usage(ALGORITHMS, &anchors, others, now, usage, None, None);
         path.map(|_| ()).map_err(|error| fault_of(&error))
+    }
+
+    /// Whether the peer's own certificate may be used by a client at this time, whoever has signed
+    /// it.
+    pub fn check_own(&self, now: Timestamp) -> Result<(), CertificateFault> {
+        // The certificate itself is checked before its issuer is looked for.
+        match self.verify(&[] as &[&[u8]], now) {
+            Err(CertificateFault::UnknownIssuer) => Ok(()),
+            checked => checked,
+        }
     }
 }
 

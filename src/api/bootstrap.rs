@@ -17,6 +17,7 @@ use engine::delivery::body::value;
 use engine::directory::bootstrap::{put_config, remove_config};
 use engine::directory::{Decision, DirectoryRefusal};
 use engine::ids::{DeviceId, DeviceKey};
+use engine::profile::Profile;
 
 use super::Api;
 use super::access::AuthenticatedCaller;
@@ -27,7 +28,7 @@ use super::error::ApiError;
 use super::records::settle;
 use super::segment::OptionalSegment;
 use super::words::Word;
-use request_body::new_config;
+use request_body::ConfigParser;
 
 /// What a 404 names if there is none.
 const NAME: &str = "bootstrap configuration";
@@ -97,11 +98,20 @@ pub(super) async fn put(
     body::Json(fields): body::Json,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
-    let settings = api.store.customer_settings(caller.customer.clone()).await?;
     let scope = scope_of(&caller, device.as_ref());
-    let config = new_config(fields, &settings, &scope, &api.master_key)?;
+    let settings = api.store.customer_settings(caller.customer.clone()).await?;
+    let device = device_of(&api, &scope).await?;
+    let before = api.store.bootstrap_config(scope.clone()).await?;
+    let parser = ConfigParser {
+        settings: &settings,
+        device: device.as_ref(),
+        stored: before.as_ref(),
+        master_key: &api.master_key,
+        now: api.clock.now(),
+    };
+    let config = parser.parse(fields)?;
     settle(&*api.commits, async || {
-        exists(&api, &scope).await?;
+        device_of(&api, &scope).await?;
         let batch = put_config(scope.clone(), config.clone());
         Ok(Decision { batch, answer: () })
     })
@@ -133,18 +143,18 @@ fn scope_of(caller: &AuthenticatedCaller, device: Option<&DeviceId>) -> Bootstra
 }
 
 async fn stored(api: &Api, scope: BootstrapScope) -> Result<BootstrapConfig, ApiError> {
-    exists(api, &scope).await?;
+    device_of(api, &scope).await?;
     let config = api.store.bootstrap_config(scope).await?;
     config.ok_or_else(|| ApiError::unknown(NAME))
 }
 
-/// A device of the caller may not exist; the customer of a caller does.
-async fn exists(api: &Api, scope: &BootstrapScope) -> Result<(), ApiError> {
-    if let BootstrapScope::Device(device) = scope {
-        let profile = api.store.profile(*device).await?;
-        profile.ok_or(DirectoryRefusal::DeviceUnknown)?;
-    }
-    Ok(())
+/// The device of a configuration, which may not exist; none if it is that of the customer.
+async fn device_of(api: &Api, scope: &BootstrapScope) -> Result<Option<Profile>, ApiError> {
+    let BootstrapScope::Device(device) = scope else {
+        return Ok(None);
+    };
+    let profile = api.store.profile(*device).await?;
+    Ok(Some(profile.ok_or(DirectoryRefusal::DeviceUnknown)?))
 }
 
 impl ConfigBody {

@@ -223,8 +223,25 @@ fn a_device_is_given_the_certificate_that_is_configured_for_it() {
     let put =
         |caller: &Caller, path: &str, body: &Value| caller.try_send("PUT", path, body).unwrap();
     let foreign = config(&other.cert.pem(), &own_key);
+    let of_another = rcgen::generate_simple_self_signed(["meter-2".to_owned()]).unwrap();
+    let (another_cert, another_key) = (
+        of_another.cert.pem(),
+        of_another.signing_key.serialize_pem(),
+    );
+    let expired = expired_certificate(&own.signing_key);
     for (path, body, field) in [
         (&of_device, foreign, "servers[0].key"),
+        (
+            &of_device,
+            config(&another_cert, &another_key),
+            "servers[0].certificate",
+        ),
+        (
+            &of_device,
+            config(&expired, &own_key),
+            "servers[0].certificate",
+        ),
+        (&of_device, config(&own_cert, "***"), "servers[0].key"),
         (
             &of_device,
             config("none", &own_key),
@@ -242,6 +259,14 @@ fn a_device_is_given_the_certificate_that_is_configured_for_it() {
     let shown = put(&caller, &of_device, &config(&own_cert, &own_key)).expect(200);
     let expected = config(&own_cert.replace("\r\n", "\n"), "***");
     assert_eq!(shown, expected);
+
+    // What was read is written back with another lifetime: the key stays.
+    let mut edited = caller.request("GET", &of_device).expect(200);
+    edited["servers"][0]["lifetime"] = json!(120);
+    assert_eq!(put(&caller, &of_device, &edited).expect(200), edited);
+    edited["servers"][0]["certificate"] = json!(other.cert.pem());
+    let refused = put(&caller, &of_device, &edited).expect(400);
+    assert_eq!(error_fields(&refused), ["servers[0].key"], "{refused}");
 
     // The device needs a certificate to verify the service by.
     let socket = DeviceSocket::from(HERE, &service);
@@ -265,6 +290,25 @@ fn a_device_is_given_the_certificate_that_is_configured_for_it() {
     assert_eq!(client.opaque("/0/1/4"), of_service.cert.der().to_vec());
     assert_eq!(client.key(), own.signing_key.serialize_der());
     assert_eq!(client.value("/0/1/11"), "10");
+}
+
+#[test]
+fn a_certificate_for_another_server_may_have_another_name() {
+    let (_service, caller) = start(&[]);
+    silent_device(&caller, ID);
+    let elsewhere = rcgen::generate_simple_self_signed(["another-name".to_owned()]).unwrap();
+    let path = format!("{API}/devices/{ID}/bootstrap");
+    let config = json!({
+        "servers": [{
+            "shortId": 2222, "uri": "coaps://lwm2m.example:5684", "lifetime": 60, "binding": "U",
+            "security": "X509", "certificate": elsewhere.cert.pem(),
+            "key": elsewhere.signing_key.serialize_pem(),
+        }],
+    });
+    caller.try_send("PUT", &path, &config).unwrap().expect(200);
+    let none = json!({ "servers": [] });
+    let refused = caller.try_send("PUT", &format!("{API}/devices/none/bootstrap"), &none);
+    assert_eq!(error_codes(&refused.unwrap().expect(404)), ["NOT_FOUND"]);
 }
 
 #[test]
@@ -506,7 +550,6 @@ fn every_fault_of_a_configuration_is_reported() {
             "servers[2].security",
             "servers[2].shortId",
             "servers[2].uri",
-            "servers[3].certificate",
             "servers[3].key",
         ],
         "{refused}"
@@ -520,6 +563,13 @@ fn every_fault_of_a_configuration_is_reported() {
         let refused = caller.try_send("PUT", &path, &body).unwrap().expect(400);
         assert_eq!(error_codes(&refused).len(), 1, "{refused}");
     }
+}
+
+/// A certificate of the device whose time is over, in PEM.
+fn expired_certificate(key: &rcgen::KeyPair) -> String {
+    let mut params = rcgen::CertificateParams::new([ID.to_owned()]).unwrap();
+    params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+    params.self_signed(key).unwrap().pem()
 }
 
 /// The bootstrap of a device as the inspector shows it, once it has ended.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use dtls::{CertificateChain, CertificateFault};
 use protocol::lwm2m::binding::Binding;
 use protocol::lwm2m::bootstrap::{SECURITY_OBJECT, SERVER_OBJECT};
 use protocol::lwm2m::model::catalog::Catalog;
@@ -22,6 +23,7 @@ use crate::bootstrap::{
 use crate::change::{Batch, Change, Expect, UniqueName};
 use crate::directory::credentials::with_issued_keys;
 use crate::directory::guarded;
+use crate::ids::Endpoint;
 use crate::key_pair::{KeyPair, NoKey};
 use crate::limits::{
     BOOTSTRAP_SERVERS_MAX, BOOTSTRAP_URI_CHARS_MAX, BOOTSTRAP_VALUE_BYTES_MAX, BOOTSTRAP_VALUES_MAX,
@@ -80,6 +82,26 @@ pub enum InvalidBootstrapValue {
     /// It is too long.
     #[error("must not be longer than {BOOTSTRAP_VALUE_BYTES_MAX} bytes")]
     TooLong,
+}
+
+/// Why the certificate of an account is refused.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum InvalidAccountCertificate {
+    /// It is too long.
+    #[error("must not be longer than {BOOTSTRAP_VALUE_BYTES_MAX} bytes in DER")]
+    TooLong,
+    /// It has expired, or its time is still to come.
+    #[error("is not valid at this time: it has expired, or its validity has not begun")]
+    NotValidNow,
+    /// It is no certificate, or not that of a client.
+    #[error("must be an X.509 certificate of version 3 that a client may use (RFC 5280)")]
+    Unusable,
+    /// It is that of another device.
+    #[error(
+        "does not have the endpoint name of the device as a common name, or as a DNS name or URI \
+         of its subjectAltName, so this service would refuse it"
+    )]
+    OtherName,
 }
 
 /// Why a configuration as a whole is refused.
@@ -164,6 +186,52 @@ pub fn parse_value(
         true => Err(InvalidBootstrapValue::SeveralOfAccount),
         false => Ok((target, value)),
     }
+}
+
+/// Checks the certificate of an account with this service, in DER: whether the handshakes of the
+/// device with it can succeed. Who has signed it is not looked at, because the authorities of the
+/// customer may be set later.
+pub fn check_own_certificate(
+    certificate: &[u8],
+    endpoint: &Endpoint,
+    now: Timestamp,
+) -> Result<(), InvalidAccountCertificate> {
+    let chain = check_length(certificate)?;
+    chain
+        .check_own(dtls_time(now))
+        .map_err(|fault| match fault {
+            CertificateFault::NotValidNow => InvalidAccountCertificate::NotValidNow,
+            CertificateFault::UnknownIssuer | CertificateFault::Unusable => {
+                InvalidAccountCertificate::Unusable
+            }
+        })?;
+    match chain.names().iter().any(|name| name == endpoint.as_str()) {
+        true => Ok(()),
+        false => Err(InvalidAccountCertificate::OtherName),
+    }
+}
+
+/// Checks the certificate of an account with another server, in DER. How that server knows its
+/// devices is its own affair.
+pub fn check_foreign_certificate(
+    certificate: &[u8],
+    now: Timestamp,
+) -> Result<(), InvalidAccountCertificate> {
+    match check_length(certificate)?.check_own(dtls_time(now)) {
+        Err(CertificateFault::NotValidNow) => Err(InvalidAccountCertificate::NotValidNow),
+        Ok(()) | Err(CertificateFault::UnknownIssuer | CertificateFault::Unusable) => Ok(()),
+    }
+}
+
+fn check_length(certificate: &[u8]) -> Result<CertificateChain, InvalidAccountCertificate> {
+    if certificate.len() > BOOTSTRAP_VALUE_BYTES_MAX {
+        return Err(InvalidAccountCertificate::TooLong);
+    }
+    CertificateChain::of(&[certificate]).ok_or(InvalidAccountCertificate::Unusable)
+}
+
+fn dtls_time(now: Timestamp) -> dtls::Timestamp {
+    dtls::Timestamp::from_ms(u64::try_from(now.as_ms()).unwrap_or(0))
 }
 
 /// A configuration of these servers and values, unless it has faults as a whole.
@@ -459,6 +527,8 @@ impl std::fmt::Debug for FreshKey {
 
 #[cfg(test)]
 mod tests {
+    use rcgen::date_time_ymd;
+
     use super::*;
     use crate::bootstrap::AccountCertificate;
     use crate::directory::device::{NewDevice, draft_device};
@@ -491,6 +561,36 @@ mod tests {
         assert_eq!(check_uri("coaps://a", psk), Ok(()));
         assert_eq!(check_uri("coap://a", no_sec), Ok(()));
         assert!(check_uri("coap://a", psk).is_err() && check_uri("coaps://a", no_sec).is_err());
+    }
+
+    #[test]
+    fn a_certificate_is_valid_now_and_that_of_its_device_at_this_service() {
+        let certificate = |name: &str, years: [i32; 2]| {
+            let mut params = rcgen::CertificateParams::new([name.to_owned()]).unwrap();
+            [params.not_before, params.not_after] = years.map(|year| date_time_ymd(year, 1, 1));
+            let key = rcgen::KeyPair::generate().unwrap();
+            params.self_signed(&key).unwrap().der().to_vec()
+        };
+        let meter = Endpoint::parse("meter-1").unwrap();
+        let now = Timestamp::from_ms(1_767_225_600_000);
+        let own = |certificate: &[u8]| check_own_certificate(certificate, &meter, now);
+        let foreign = |certificate: &[u8]| check_foreign_certificate(certificate, now);
+        let valid = certificate("meter-1", [2025, 2027]);
+        assert_eq!((own(&valid), foreign(&valid)), (Ok(()), Ok(())));
+        let other = certificate("meter-2", [2025, 2027]);
+        assert_eq!(own(&other), Err(InvalidAccountCertificate::OtherName));
+        assert_eq!(foreign(&other), Ok(()));
+        for years in [[2024, 2025], [2027, 2028]] {
+            let not_now = Err(InvalidAccountCertificate::NotValidNow);
+            let certificate = certificate("meter-1", years);
+            assert_eq!(
+                (own(&certificate), foreign(&certificate)),
+                (not_now, not_now)
+            );
+        }
+        assert_eq!(own(b"none"), Err(InvalidAccountCertificate::Unusable));
+        let long = vec![0x30; BOOTSTRAP_VALUE_BYTES_MAX + 1];
+        assert_eq!(foreign(&long), Err(InvalidAccountCertificate::TooLong));
     }
 
     #[test]

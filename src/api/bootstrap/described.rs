@@ -167,7 +167,11 @@ fn given_key(server: Schema) -> Schema {
     server.may(
         "key",
         Schema::text(),
-        "For `X509`: the private key of the certificate, on P-256, in PEM, without a passphrase.",
+        &format!(
+            "For `X509`: the private key of the certificate, on P-256, in PEM, without a \
+             passphrase. `{MASKED}`, as it is shown, keeps the key that is stored with the same \
+             certificate."
+        ),
     )
 }
 
@@ -207,7 +211,8 @@ fn config(body: Schema, key: fn(Schema) -> Schema) -> Schema {
         .may(
             "certificate",
             Schema::text(),
-            "For `X509`: the certificate of the device, in PEM.",
+            "For `X509`: the certificate of the device, in PEM. It has to be valid at this time, \
+             and without `uri` to have the endpoint name of the device.",
         );
     let server = key(server);
     let servers = u64::try_from(BOOTSTRAP_SERVERS_MAX).unwrap_or(u64::MAX);
