@@ -6,7 +6,7 @@ import { Badge, Card, Facts, Page } from "../ui/parts";
 import { ForOperator, Loaded, Notice } from "../ui/states";
 import { Time } from "../ui/Time";
 import { Clients } from "./Clients";
-import { type Reading, counters, perMinute } from "./figures";
+import { type Reading, bytesText, counters, perMinute } from "./figures";
 import { healthQuery, readingsQuery } from "./query";
 
 export function HealthPage() {
@@ -104,6 +104,8 @@ function State({ now }: { now: Reading }) {
           ["Requests that are not final", now.waiting],
           ["Webhooks that failed", now.failedDestinations],
           ["Dead letters", now.deadLetters],
+          ["Free on the disk of the store", bytesText(now.freeBytes)],
+          ["File of the store", bytesText(now.storeBytes)],
           ["Batches that wait for the store", now.queuedBatches],
           ["A write to the disk takes", now.fsyncMs && `${now.fsyncMs.toFixed(1)} ms`],
         ]}

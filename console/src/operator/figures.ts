@@ -45,6 +45,9 @@ export interface Reading {
   failedDestinations: number;
   deadLetters: number;
   queuedBatches: number;
+  /** The free bytes of the disk, and those of the store. */
+  freeBytes: number;
+  storeBytes: number;
   /** How long a write to the disk took on average since the start, if there was one. */
   fsyncMs: number | undefined;
 }
@@ -62,11 +65,21 @@ export function readingOf(text: string, at: number): Reading {
     failedDestinations: sumOf(samples, "signalbox_destinations", 'state="failed"'),
     deadLetters: sumOf(samples, "signalbox_dead_letters"),
     queuedBatches: sumOf(samples, "signalbox_store_queue_batches"),
+    freeBytes: sumOf(samples, "signalbox_store_disk_free_bytes"),
+    storeBytes: sumOf(samples, "signalbox_store_file_bytes"),
     fsyncMs:
       fsyncs === 0
         ? undefined
         : (sumOf(samples, "signalbox_store_fsync_seconds_sum") / fsyncs) * 1_000,
   };
+}
+
+/** Bytes in the largest decimal unit of which there is at least one. */
+export function bytesText(bytes: number): string {
+  const units = ["bytes", "kB", "MB", "GB", "TB"];
+  const place = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), units.length - 1);
+  const decimals = place === 0 ? 0 : 1;
+  return `${(bytes / 1_000 ** place).toFixed(decimals)} ${units[place]}`;
 }
 
 /** By how much a counter grew within a minute, between each reading and the next one. */

@@ -127,9 +127,7 @@ impl Committer {
     /// Works until all senders are gone and every queued job is done.
     pub(super) fn run(mut self) {
         let _tell = PanicGuard(Arc::clone(&self.state));
-        if !self.disk.has_room() {
-            self.state.fill_disk();
-        }
+        self.check_disk();
         while let Some(first) = self.wait() {
             let mut next = Some(first);
             while let Some(job) = next.take() {
@@ -165,7 +163,9 @@ impl Committer {
 
     /// Finds out whether there is room on the disk.
     fn check_disk(&mut self) {
-        if self.disk.has_room() {
+        let has_room = self.disk.has_room();
+        self.state.meters.disk(self.disk.seen());
+        if has_room {
             self.state.free_disk();
             return;
         }

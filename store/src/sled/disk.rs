@@ -5,7 +5,7 @@
 //! same: then the store has failed, and a file of reserved bytes is given up when it is opened
 //! again, so that it can be read and old data removed. Files that are gone have no room either.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,17 @@ pub(super) struct Disk {
     free_bytes: FreeBytes,
     /// Whether the last question could not be answered, so that this is logged once.
     is_gone: bool,
+    /// What the last question was answered with.
+    seen: DiskUse,
+}
+
+/// How full the disk is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct DiskUse {
+    /// The free bytes of the file system.
+    pub(super) free_bytes: u64,
+    /// The size of the file with the rows.
+    pub(super) rows_bytes: u64,
 }
 
 impl Disk {
@@ -39,12 +50,18 @@ impl Disk {
     ) -> Self {
         Self {
             path: path.to_path_buf(),
-            rows: identity_of_rows(path),
+            rows: file_of_rows(path).map(|file| identity_of(&file)),
             reserve_bytes,
             file,
             free_bytes,
             is_gone: false,
+            seen: DiskUse::default(),
         }
+    }
+
+    /// How full it was when it was last looked at.
+    pub(super) fn seen(&self) -> DiskUse {
+        self.seen
     }
 
     /// Whether new things may be written. If there is more room than needed, the reserve file is
@@ -70,9 +87,11 @@ impl Disk {
 
     fn free(&mut self) -> u64 {
         let is_in_place = self.check_place();
+        self.seen.free_bytes = 0;
         match is_in_place.and_then(|()| (self.free_bytes)(&self.path)) {
             Ok(free) => {
                 self.is_gone = false;
+                self.seen.free_bytes = free;
                 free
             }
             Err(error) => {
@@ -85,20 +104,28 @@ impl Disk {
     }
 
     /// What is written to files that were moved or deleted would not be found again.
-    fn check_place(&self) -> io::Result<()> {
-        match &self.rows {
-            Ok(rows) if identity_of_rows(&self.path)? != *rows => Err(io::Error::new(
+    fn check_place(&mut self) -> io::Result<()> {
+        let Ok(rows) = &self.rows else {
+            return Ok(());
+        };
+        let file = file_of_rows(&self.path)?;
+        self.seen.rows_bytes = file.len();
+        match identity_of(&file) == *rows {
+            true => Ok(()),
+            false => Err(io::Error::new(
                 ErrorKind::NotFound,
                 "the files of the store were replaced",
             )),
-            Ok(_) | Err(_) => Ok(()),
         }
     }
 }
 
-fn identity_of_rows(store: &Path) -> io::Result<FileIdentity> {
-    let file = fs::metadata(store.join("rows/db"))?;
-    Ok((file.dev(), file.ino()))
+fn file_of_rows(store: &Path) -> io::Result<Metadata> {
+    fs::metadata(store.join("rows/db"))
+}
+
+fn identity_of(file: &Metadata) -> FileIdentity {
+    (file.dev(), file.ino())
 }
 
 /// Asks the file system.

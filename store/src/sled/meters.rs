@@ -9,6 +9,7 @@ use metrics::{
 };
 
 use super::device_counts::DeviceCounts;
+use super::disk::DiskUse;
 use crate::{CommitError, Loss};
 
 const COMMITS: &str = "signalbox_store_commits_total";
@@ -23,6 +24,8 @@ const READERS: &str = "signalbox_store_queries_waiting";
 const ENTRIES: &str = "signalbox_log_entries_written_total";
 const EVENTS: &str = "signalbox_events_written_total";
 const KNOWN: &str = "signalbox_devices_known";
+const FREE: &str = "signalbox_store_disk_free_bytes";
+const FILE: &str = "signalbox_store_file_bytes";
 const LOST: &str = "signalbox_store_lost_groups";
 
 /// The metrics of a store.
@@ -44,6 +47,8 @@ pub(super) struct StoreMeters {
     registered: Gauge,
     unregistered: Gauge,
     lost: Gauge,
+    free: Gauge,
+    file: Gauge,
 }
 
 impl StoreMeters {
@@ -69,12 +74,16 @@ impl StoreMeters {
             registered: gauge!(KNOWN, "registration" => "registered"),
             unregistered: gauge!(KNOWN, "registration" => "unregistered"),
             lost: gauge!(LOST),
+            free: gauge!(FREE),
+            file: gauge!(FILE),
         };
         let levels = [
             &meters.queue,
             &meters.queue_bytes,
             &meters.registered,
             &meters.unregistered,
+            &meters.free,
+            &meters.file,
         ];
         levels.into_iter().for_each(|level| level.set(0.0));
         meters
@@ -106,6 +115,12 @@ impl StoreMeters {
     pub(super) fn known(&self, moved: DeviceCounts) {
         self.registered.increment(moved.registered as f64);
         self.unregistered.increment(moved.unregistered as f64);
+    }
+
+    /// Records how full the disk is.
+    pub(super) fn disk(&self, seen: DiskUse) {
+        self.free.set(seen.free_bytes as f64);
+        self.file.set(seen.rows_bytes as f64);
     }
 
     /// Records what was lost from the end of the store.
@@ -257,6 +272,11 @@ fn describe() {
     describe_counter!(ENTRIES, "Administration log entries written.");
     describe_counter!(EVENTS, "Device events written.");
     describe_gauge!(KNOWN, "Devices of all customers, by registration state.");
+    describe_gauge!(FREE, "Free bytes of the file system of the store.");
+    describe_gauge!(
+        FILE,
+        "Size of the file with the rows of the store, in bytes."
+    );
     describe_gauge!(
         LOST,
         "Groups of commits that were lost from the end of the store before it was opened."
