@@ -6,6 +6,7 @@
 mod access;
 mod action;
 mod actions;
+mod activity;
 mod backup;
 mod body;
 mod body_budget;

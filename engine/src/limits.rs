@@ -452,6 +452,10 @@ pub const DEVICES_EXAMINED_MAX: u32 = 3_000;
 /// each.
 pub const RECORDS_EXAMINED_MAX: u32 = 750;
 
+/// Minutes for which the activity of a customer is counted, in memory: who looks at a fleet asks
+/// whether it is as busy as it was a while ago.
+pub const ACTIVITY_MINUTES: u32 = 60;
+
 /// Buckets of a series: more than a chart has pixels. More are refused with 400.
 pub const SERIES_POINTS_MAX: u32 = 2_000;
 

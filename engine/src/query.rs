@@ -1,5 +1,6 @@
 //! Queries of stored records: filters and pages.
 
+pub mod activity;
 pub mod devices;
 pub mod listed;
 pub mod series;

@@ -16,10 +16,10 @@ use super::integrations::{Webhooks, described};
 use super::plugins::Plugins;
 use super::sms::described::{forwarder, network, wake_up};
 use super::{
-    actions, backup, bootstrap, brokers, clients, console, customers, definitions, devices, docs,
-    dtls, events, firmware, health, import, integrations, jobs, logs, messages, metrics, networks,
-    openapi, plugins, presence, psk, public_key, schedules, series, settings, sms, strangers,
-    tokens,
+    actions, activity, backup, bootstrap, brokers, clients, console, customers, definitions,
+    devices, docs, dtls, events, firmware, health, import, integrations, jobs, logs, messages,
+    metrics, networks, openapi, plugins, presence, psk, public_key, schedules, series, settings,
+    sms, strangers, tokens,
 };
 
 /// One route: method, path, access, description and handler.
@@ -345,6 +345,8 @@ routes! {
     DELETE "/operator-api/v1/network/clients/{client}/secrets/{secret}"
         Operator => clients::delete_secret, clients::described::delete_secret_of_network;
     // After how long a silence devices are offline.
+    GET "/management-api/v1/activity"
+        Customer(DevicesRead) => activity::show, activity::described::show;
     GET "/management-api/v1/presence"
         Customer(SettingsRead) => presence::show, presence::described::show;
     PATCH "/management-api/v1/presence"

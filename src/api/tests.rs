@@ -2,6 +2,7 @@
 //! without devices; the black-box tests cover the behaviour of devices.
 
 mod accepted;
+mod activity;
 mod bodies;
 mod bootstrap;
 mod calls;

@@ -12,6 +12,7 @@ use engine::directory::import::ExistingDevices;
 use engine::idempotency::{IdempotencyKey, IdempotencyRecord};
 use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId, JobId, ScheduleId};
 use engine::job::{Job, JobDevice};
+use engine::query::activity::ActivityMinute;
 use engine::query::devices::{DeviceFilter, DevicePage, DevicePageRequest, SearchTooBroad};
 use engine::query::listed::{HistoryPage, ListedAction};
 use engine::query::series::{SampleFilter, SamplePage};
@@ -98,6 +99,9 @@ pub trait DirectoryReads: Send + Sync {
 
     /// An entry of a customer's log; of a payload only its size.
     fn entry(&self, customer: CustomerId, id: EntryId) -> ReadAnswer<Option<Entry>>;
+
+    /// How busy a customer was in each minute of the last hour that the process has seen.
+    fn activity_of(&self, customer: &CustomerId) -> Vec<ActivityMinute>;
 
     /// The statistics of a customer's log over some days.
     fn log_statistics(&self, wanted: StatisticsQuery) -> ReadAnswer<Statistics>;

@@ -13,6 +13,7 @@
 //! query may see a batch after it is applied and before it is durable, never half of a row; an
 //! answer that is shown to a caller waits until what it saw is durable. A list is not a snapshot.
 
+mod activity;
 mod answers;
 mod apply;
 mod ask;
@@ -68,6 +69,7 @@ use engine::change::Batch;
 use engine::sealed::Sealed;
 use tokio::sync::oneshot;
 
+use self::activity::created_requests;
 use self::backup::KeptWrites;
 use self::commit_state::CommitState;
 use self::committer::{BatchTicket, Committer, Job, QueuedBatch, Reply};
@@ -124,7 +126,7 @@ impl SledStore {
             last_group,
             lost,
         } = opened;
-        let state = Arc::new(CommitState::new(options.queue_max));
+        let state = Arc::new(CommitState::new(options.queue_max, options.now));
         state.meters.lost(lost);
         match DeviceCounts::load(&db) {
             Ok(known) => state.meters.known(known),
@@ -185,6 +187,7 @@ impl SledStore {
         let caller = BatchTicket {
             bytes,
             contents: BatchContents::of(batch),
+            requests: created_requests(batch),
             handed_over_at: Instant::now(),
             reply,
         };

@@ -38,6 +38,11 @@ await story(async (page) => {
     wish(`request ${count} fails`);
     await page.locator("dl > div").filter({ hasText: "Failed" }).getByText(`${count}`).waitFor();
   }
+  // What happened is counted by the minute, too.
+  for (const counted of ["Events within the hour", "Requests within the hour"]) {
+    const fact = page.locator("dl > div").filter({ hasText: counted });
+    await fact.getByText(/^[1-9]/).waitFor();
+  }
 });
 
 await story(async (page) => {

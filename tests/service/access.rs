@@ -264,6 +264,7 @@ fn table() -> Vec<Entry> {
         of("listSettings", 200),
         of("getSetting", 200),
         of("changeSetting", 200).json(json!({ "state": "ENABLED" })),
+        of("getActivity", 200),
         of("getPresenceSettings", 200),
         of("changePresenceSettings", 200).json(json!({ "offlineAfter": 3_600 })),
         of("listObjectDefinitions", 200),

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod access;
+mod activity;
 mod admin_log;
 mod amending;
 mod arbiters;

@@ -7,9 +7,17 @@ import { useFleetEvents } from "../live/events";
 import { Statistics } from "../logs/LogPage";
 import { statuses } from "../requests/words";
 import { useScope } from "../session/query";
+import { Chart } from "../ui/Chart";
 import { Card, Facts, Page } from "../ui/parts";
-import { Empty } from "../ui/states";
-import { type Count, deviceCountQuery, offlineCountQuery, requestCountQuery } from "./query";
+import { Empty, Loaded } from "../ui/states";
+import { timeOf } from "../ui/time";
+import {
+  type Count,
+  activityQuery,
+  deviceCountQuery,
+  offlineCountQuery,
+  requestCountQuery,
+} from "./query";
 
 export function OverviewPage() {
   useFleetEvents(["LIFECYCLE", "ERROR", "ACTION_RESULT"]);
@@ -28,6 +36,7 @@ export function OverviewPage() {
       <div className="grid">
         {maySee.devices && <Devices />}
         {maySee.requests && <Requests />}
+        {maySee.devices && <Activity />}
         {maySee.log && <Statistics />}
         {maySee.integrations && (
           <Card title="Webhooks">
@@ -74,6 +83,40 @@ function Devices() {
           ],
         ]}
       />
+    </Card>
+  );
+}
+
+function Activity() {
+  return (
+    <Card title="Activity per minute">
+      <Loaded what="activity" query={useQuery(activityQuery)}>
+        {({ minutes }) => {
+          const over = minutes.slice(0, -1);
+          const points = over.map(({ start, events }) => ({
+            time: timeOf(start).getTime(),
+            value: events,
+          }));
+          const last = over.at(-1);
+          const sum = (what: "events" | "requests") =>
+            minutes.reduce((sum, minute) => sum + minute[what], 0);
+          return (
+            <>
+              {points.length > 1 && last !== undefined && (
+                <Chart label="Events per minute" points={points} lastValue={last.events} />
+              )}
+              <Facts
+                of={[
+                  ["Events in the last minute", last?.events ?? "…"],
+                  ["Events within the hour", sum("events")],
+                  ["Requests within the hour", sum("requests")],
+                ]}
+              />
+              <p className="muted small">Since the last start of the service, an hour at most.</p>
+            </>
+          );
+        }}
+      </Loaded>
     </Card>
   );
 }

@@ -36,6 +36,13 @@ async function deviceCount(search: Pick<DeviceSearch, "registered" | "connectivi
   return { number: page.total, isExact: page.totalIsExact };
 }
 
+/** How busy the devices were, minute by minute. The last minute is not over. */
+export const activityQuery = queryOptions({
+  queryKey: ["overview", "activity"],
+  queryFn: () => bodyOf(api.GET("/management-api/v1/activity")),
+  refetchInterval: 10_000,
+});
+
 export const requestCountQuery = (status: Status) =>
   queryOptions({
     queryKey: ["overview", "requests", status],

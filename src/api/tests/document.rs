@@ -119,6 +119,7 @@ const GOLDEN: &[(&str, &str, &str, u16)] = &[
     ("object_definitions", OBJECTS, "get", 200),
     ("log_statistics", LOG_STATISTICS, "get", 200),
     ("messages", MESSAGES, "get", 200),
+    ("activity", "/management-api/v1/activity", "get", 200),
     ("series", SERIES, "get", 200),
     ("series_truncated", SERIES, "get", 200),
     ("dtls", "/management-api/v1/dtls", "get", 200),

@@ -83,6 +83,7 @@ fn a_scope_has_the_subject_of_its_path() {
         path if path.contains("/events/") => "devices",
         path if path.contains("/settings/") => "settings",
         path if path.ends_with("/presence") => "settings",
+        path if path.ends_with("/activity") => "devices",
         path if path.contains("/lwm2m/objects") => "settings",
         path if path.contains("/administrationLogs") => "logs",
         path => panic!("a route about something new: {path}"),

@@ -38,6 +38,7 @@ use engine::limits::SmsRules;
 use engine::moment::Timestamp;
 use engine::policy::CustomerSettings;
 use engine::profile::Profile;
+use engine::query::activity::ActivityMinute;
 use engine::query::devices::{DeviceFilter, DevicePage, DevicePageRequest, SearchTooBroad};
 use engine::query::listed::{HistoryPage, ListedAction};
 use engine::query::series::{SampleFilter, SamplePage};
@@ -229,6 +230,10 @@ impl DirectoryReads for SledStore {
     fn entry(&self, customer: CustomerId, id: EntryId) -> ReadAnswer<Option<Entry>> {
         self.readers
             .show(move |db| entries::entry(db, &customer, id))
+    }
+
+    fn activity_of(&self, customer: &CustomerId) -> Vec<ActivityMinute> {
+        self.state.activity.of(customer)
     }
 
     fn log_statistics(&self, wanted: StatisticsQuery) -> ReadAnswer<Statistics> {

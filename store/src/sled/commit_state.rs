@@ -5,8 +5,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use engine::delivery::backlog::Sequence;
 use engine::known_devices::KnownDevices;
+use engine::moment::Timestamp;
 use tokio::sync::watch;
 
+use super::activity::Activity;
 use super::meters::StoreMeters;
 use super::partition_notifiers::PartitionNotifiers;
 use crate::{Pressure, Unavailable};
@@ -33,6 +35,8 @@ pub(super) struct CommitState {
     applying: RwLock<()>,
     /// Who is notified of events that begin to wait.
     pub(super) notifiers: PartitionNotifiers,
+    /// How busy each customer was.
+    pub(super) activity: Activity,
     /// The metrics of the committer.
     pub(super) meters: StoreMeters,
     /// The marks of all devices.
@@ -40,8 +44,8 @@ pub(super) struct CommitState {
 }
 
 impl CommitState {
-    /// The state of an empty queue that holds this many batches.
-    pub(super) fn new(queue_max: usize) -> Self {
+    /// The state of an empty queue that holds this many batches, with a clock.
+    pub(super) fn new(queue_max: usize, now: fn() -> Timestamp) -> Self {
         Self {
             batches_high: (queue_max / 4 * 3).max(1),
             batches: AtomicUsize::new(0),
@@ -53,6 +57,7 @@ impl CommitState {
             newest: AtomicU64::new(0),
             applying: RwLock::new(()),
             notifiers: PartitionNotifiers::default(),
+            activity: Activity::new(now),
             meters: StoreMeters::new(),
             known_devices: Arc::default(),
         }
@@ -178,7 +183,7 @@ mod tests {
 
     #[test]
     fn new_work_is_refused_before_the_queue_is_full() {
-        let state = CommitState::new(4);
+        let state = CommitState::new(4, Timestamp::default);
         assert!(state.enter(1) && state.enter(1));
         assert_eq!(state.pressure(), Pressure::Open);
         assert!(state.enter(1));
@@ -189,7 +194,7 @@ mod tests {
 
     #[test]
     fn bytes_are_bounded_but_one_batch_always_has_room() {
-        let state = CommitState::new(100);
+        let state = CommitState::new(100, Timestamp::default);
         assert!(state.enter(QUEUED_BYTES_MAX + 1));
         assert!(!state.enter(1));
         state.leave(QUEUED_BYTES_MAX + 1);
@@ -198,7 +203,7 @@ mod tests {
 
     #[test]
     fn an_answer_waits_until_what_it_shows_is_durable() {
-        let state = CommitState::new(1);
+        let state = CommitState::new(1, Timestamp::default);
         let before = state.seen();
         assert_eq!(poll(state.settled(before)), Poll::Ready(Ok(())));
         state.begin_group();
@@ -211,7 +216,7 @@ mod tests {
 
     #[test]
     fn what_was_seen_of_a_group_that_failed_is_never_settled() {
-        let state = CommitState::new(1);
+        let state = CommitState::new(1, Timestamp::default);
         state.begin_group();
         let during = state.seen();
         let mut waiting = std::pin::pin!(state.settled(during));

@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use engine::ids::CustomerId;
 use engine::sealed::Sealed;
 use sled::{Batch, Db};
 use tokio::sync::oneshot;
@@ -85,6 +86,8 @@ pub(super) struct BatchTicket {
     pub(super) bytes: usize,
     /// What the batch contains.
     pub(super) contents: BatchContents,
+    /// The requests that it creates, of one customer.
+    pub(super) requests: Option<(CustomerId, u64)>,
     /// When it was queued.
     pub(super) handed_over_at: Instant,
     /// Where the verdict goes.
@@ -195,6 +198,9 @@ impl Committer {
             self.state.leave(caller.bytes);
             let took = caller.handed_over_at.elapsed();
             self.state.meters.judged(caller.contents, took, verdict);
+            if let (Ok(()), Some((customer, count))) = (verdict, &caller.requests) {
+                self.state.activity.count_requests(customer, *count);
+            }
             // The caller may have stopped waiting.
             let _ = caller.reply.send(verdict);
         }
@@ -359,6 +365,9 @@ impl Committer {
         }
         drop(keeping);
         self.last_group.note();
+        self.state
+            .activity
+            .count_events(self.ledger.events_written());
         let begun = self.ledger.settle();
         self.state.reach(self.ledger.newest());
         self.state.end_group();

@@ -209,6 +209,12 @@ impl Ledger {
             .advance(group.len(), &mut heads, stretch, rows)
     }
 
+    /// The number of events in each block of the group that is being written, with its customer.
+    pub(super) fn events_written(&self) -> impl Iterator<Item = (&CustomerId, u64)> {
+        let blocks = self.blocks.iter();
+        blocks.map(|((customer, _), _, head)| (customer, head.count))
+    }
+
     /// Records that the group is durable. Returns the partitions that have new events.
     pub(super) fn settle(&mut self) -> Vec<PartitionKey> {
         self.durable = self.newest;

@@ -250,13 +250,15 @@ fn report(fault: &Fault, state: &CommitState) -> Unavailable {
 mod tests {
     use std::sync::mpsc::channel;
 
+    use engine::moment::Timestamp;
+
     use super::*;
     use crate::conformance::wait;
 
     #[test]
     fn a_single_thing_is_answered_while_lists_and_a_start_take_long() {
         let db = sled::Config::new().temporary(true).open().unwrap();
-        let state = Arc::new(CommitState::new(1));
+        let state = Arc::new(CommitState::new(1, Timestamp::default));
         let mut readers = Readers::start(&db, &state).unwrap();
         let (begun, busy) = channel();
         let (finish, finished) = channel::<()>();
