@@ -1,6 +1,10 @@
-// A person says what devices are given at their bootstrap, gives one of them something else, and sees at which step
-// its bootstrap failed.
+// A person says what devices are given at their bootstrap, gives one of them something else, sees at which step its
+// bootstrap failed, and gives it a certificate.
+import { equal } from "node:assert/strict";
+
 import { address, expectAccessible, signIn, story, wishAndWait } from "./browser.mjs";
+
+const { CERTIFICATE, CERTIFICATE_KEY, OTHER_KEY } = process.env;
 
 await story(async (page) => {
   await signIn(page, "/settings");
@@ -39,6 +43,27 @@ await story(async (page) => {
   await step.filter({ hasText: "Delete /" }).getByText("4.00").waitFor();
   await page.getByText("Failed", { exact: true }).waitFor();
   await expectAccessible(page, "a bootstrap that failed");
+
+  // A certificate is checked. Its key is not shown again, and stays when something else is changed.
+  await page.goto(`${address}/devices/boot-1/settings`);
+  const change = card.getByText("Change", { exact: true });
+  await change.click();
+  await card.getByLabel("Security").selectOption("X509");
+  await card.getByLabel("Certificate", { exact: true }).fill(CERTIFICATE);
+  const key = card.getByLabel("Private key");
+  await key.fill(OTHER_KEY);
+  await card.getByRole("button", { name: "Save" }).click();
+  await card.getByRole("alert").getByText("the certificate is not one of the key").waitFor();
+  await key.fill(CERTIFICATE_KEY);
+  await card.getByRole("button", { name: "Save" }).click();
+  await servers.getByText("Certificate").waitFor();
+  await page.reload();
+  await change.click();
+  equal(await key.inputValue(), "***", "the key is not shown");
+  await expectAccessible(page, "a certificate of a bootstrap");
+  await card.getByLabel("Lifetime in seconds").fill("7200");
+  await card.getByRole("button", { name: "Save" }).click();
+  await servers.getByText("2 hours").waitFor();
 
   await page.goto(`${address}/settings`);
   await card.getByRole("button", { name: "Remove the configuration" }).click();

@@ -45,7 +45,10 @@ const CUSTOMER: &str = "acme";
 /// The number of the device, which the stories know, too.
 const MSISDN: &str = "882285100000001";
 
-/// The address of a device that is bootstrapped.
+/// A device that is bootstrapped, which its story knows, too.
+const BOOTSTRAPPED_ID: &str = "boot-1";
+
+/// Its address.
 const BOOTSTRAPPED_IP: &str = "127.0.0.21";
 
 const NETWORK: &str = "/operator-api/v1/network/sms";
@@ -183,12 +186,12 @@ fn a_campaign_halts_and_is_resumed_and_another_is_cancelled() {
 #[test]
 fn a_bootstrap_is_configured_and_shown_step_by_step() {
     let fleet = Fleet::with(&[("SIGNALBOX_BOOTSTRAP_NOSEC", "true")]);
-    let device = json!({ "deviceId": "boot-1", "ip": BOOTSTRAPPED_IP });
+    let device = json!({ "deviceId": BOOTSTRAPPED_ID, "ip": BOOTSTRAPPED_IP });
     let caller = fleet.owner.caller(&fleet.service);
     caller.post(&format!("{API}/devices"), &device).expect(201);
     let mut story = fleet.story("bootstrap", &fleet.owner);
     story.wait_for("the device refuses the first step of its bootstrap");
-    fleet.refuse_bootstrap("boot-1");
+    fleet.refuse_bootstrap(BOOTSTRAPPED_ID);
     story.go_on();
     story.end();
 }
@@ -382,6 +385,8 @@ impl Fleet {
             packages.is_file(),
             "cargo xtask prepare installs the packages"
         );
+        let of_device = rcgen::generate_simple_self_signed([BOOTSTRAPPED_ID.to_owned()]).unwrap();
+        let other_key = rcgen::KeyPair::generate().unwrap().serialize_pem();
         let mut command = Command::new("node");
         command
             .arg(root.join(format!("tests/browser/{name}.mjs")))
@@ -395,6 +400,9 @@ impl Fleet {
             .env("SCHEDULE", &self.schedule)
             .env("CUSTOMER", &self.owner.customer)
             .env("ENDPOINT", self.endpoint.url(""))
+            .env("CERTIFICATE", of_device.cert.pem())
+            .env("CERTIFICATE_KEY", of_device.signing_key.serialize_pem())
+            .env("OTHER_KEY", other_key)
             .env("OPERATOR_TOKEN", self.service.operator_token());
         command
     }

@@ -47,10 +47,19 @@ const securityNames: Record<string, string> = {
 
 const securityName = (security: string) => securityNames[security] ?? security;
 
-/** The securities that the API has. */
-const securities = bootstrapConfigurationServersSecurityValues.map(
-  (security) => [security, securityName(security)] as const,
-);
+/** The securities that the API has. A certificate is that of one device. */
+const securitiesOf = (device: string | undefined) =>
+  bootstrapConfigurationServersSecurityValues
+    .filter((security) => device !== undefined || security !== "X509")
+    .map((security) => [security, securityName(security)] as const);
+
+/** What becomes of the keys of an account. */
+const keysOf: Record<string, string> = {
+  NOSEC: "Everybody on the way reads what the device sends.",
+  PSK: "The service makes a key at each bootstrap.",
+  RPK: "The service makes a key pair at each bootstrap, and stores the public key alone.",
+  X509: "The device is given this certificate and its private key, which is stored sealed.",
+};
 
 function Shown({ configuration }: { configuration: Configuration }) {
   const objects = objectsText(configuration);
@@ -107,6 +116,7 @@ function Change(props: { device: string | undefined; configuration: Configuratio
         {places.map((place, index) => (
           <ServerFields
             key={place}
+            device={props.device}
             place={place}
             number={index + 1}
             of={was.servers[place] ?? newServer}
@@ -137,12 +147,14 @@ function Change(props: { device: string | undefined; configuration: Configuratio
 }
 
 function ServerFields(props: {
+  device: string | undefined;
   place: number;
   number: number;
   of: Server;
   remove: (() => void) | undefined;
 }) {
   const { place, number, of, remove } = props;
+  const [security, setSecurity] = useState<string>(of.security);
   return (
     <fieldset className="group">
       <legend className="small strong">Server {number}</legend>
@@ -183,16 +195,46 @@ function ServerFields(props: {
         <Choice
           label="Security"
           name={fieldOf("security", place)}
-          options={securities}
-          defaultValue={of.security}
+          options={securitiesOf(props.device)}
+          value={security}
+          onChange={(event) => setSecurity(event.target.value)}
         />
       </div>
+      <p className="muted small">{keysOf[security]}</p>
+      {security === "X509" && <CertificateFields place={place} of={of} />}
       {remove !== undefined && (
         <button type="button" onClick={remove}>
           Leave out server {number}
         </button>
       )}
     </fieldset>
+  );
+}
+
+function CertificateFields({ place, of }: { place: number; of: Server }) {
+  return (
+    <div className="fields">
+      <TextArea
+        label="Certificate"
+        name={fieldOf("certificate", place)}
+        required
+        defaultValue={of.certificate ?? ""}
+        placeholder="-----BEGIN CERTIFICATE-----"
+        hint="of the device, in PEM; for this service it has the endpoint name of the device"
+      />
+      <TextArea
+        label="Private key"
+        name={fieldOf("key", place)}
+        required
+        defaultValue={of.key ?? ""}
+        placeholder="-----BEGIN PRIVATE KEY-----"
+        hint={
+          of.key === undefined
+            ? "on P-256, in PEM, without a passphrase"
+            : `${of.key} keeps the stored one; with another certificate, its key in PEM`
+        }
+      />
+    </div>
   );
 }
 

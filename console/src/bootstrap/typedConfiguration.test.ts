@@ -54,6 +54,25 @@ test("what the form does not have of a server stays, and a URI that was cleared 
   });
 });
 
+test("an account has a certificate and a key only while its security is a certificate", () => {
+  const certified = { "certificate-0": "a certificate", "key-0": "***" };
+  const x509 = { ...server(0, "1111"), ...certified, "security-0": "X509" };
+  const was = {
+    shortId: 1111,
+    lifetime: 86_400,
+    binding: "U",
+    security: "X509",
+    certificate: "another certificate",
+    key: "***",
+  } as const;
+  expect(configurationOf([0], typedAs(x509), [was])).toMatchObject({
+    body: { servers: [{ security: "X509", certificate: "a certificate", key: "***" }] },
+  });
+  const psk = configurationOf([0], typedAs({ ...server(0, "1111"), ...certified }), [was]);
+  expect(psk).not.toHaveProperty("body.servers.0.certificate");
+  expect(psk).not.toHaveProperty("body.servers.0.key");
+});
+
 test("values that are no JSON object are a fault", () => {
   for (const objects of ["/3/0/15", "[1]", "null", "1", '{"a":}']) {
     expect(configurationOf([], typedAs({ objects })), objects).toHaveProperty("fault");

@@ -18,6 +18,7 @@ export function configurationOf(
 ): { body: Schemas["NewBootstrapConfiguration"] } | { fault: string } {
   const servers = places.map((place) => {
     const text = (property: keyof Server) => typed(fieldOf(property, place));
+    const isCertified = text("security") === "X509";
     return given({
       ...was[place],
       shortId: Number(text("shortId")),
@@ -25,6 +26,8 @@ export function configurationOf(
       lifetime: Number(text("lifetime")),
       binding: text("binding"),
       security: text("security"),
+      certificate: isCertified ? text("certificate") : undefined,
+      key: isCertified ? text("key") : undefined,
     }) as Server;
   });
   const objects = objectsOf(typed("objects"));
