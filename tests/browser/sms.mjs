@@ -1,4 +1,5 @@
-// A person sends an SMS to a device, sees it delivered, and cancels another one that the network keeps.
+// A person sends an SMS to a device, sees it delivered, cancels another one that the network keeps, and says which
+// message wakes the device.
 import { equal } from "node:assert/strict";
 
 import { address, signIn, story, wishAndWait } from "./browser.mjs";
@@ -13,7 +14,8 @@ await story(async (page) => {
   await page.getByText("GSM 7 bit · 161 characters · 2 parts · 145 left").waitFor();
   await text.fill("zażółć");
   await page.getByText("UCS-2 · 6 characters · 1 SMS · 64 left").waitFor();
-  await page.getByLabel("From").fill("1234");
+  const composer = page.getByRole("form", { name: "Send an SMS" });
+  await composer.getByLabel("From").fill("1234");
   await page.getByRole("button", { name: "Send" }).click();
   const sent = page.getByRole("listitem").filter({ hasText: "zażółć" });
   await sent.getByText("Pending").waitFor();
@@ -31,6 +33,22 @@ await story(async (page) => {
   await other.getByRole("button", { name: "Cancel" }).click();
   await page.getByRole("button", { name: "Cancel the SMS" }).click();
   await other.getByText("Cancelled").waitFor();
+
+  const wakeUp = page
+    .locator("section")
+    .filter({ has: page.getByRole("heading", { name: "Wake-up SMS" }) });
+  await wakeUp.getByText("It has none of its own.").waitFor();
+  await wakeUp.getByText("Set the message").click();
+  await wakeUp.getByLabel("Kind").selectOption("TEXT");
+  await wakeUp.getByLabel("From").fill("1234");
+  await wakeUp.getByLabel("Text").fill("come in");
+  await wakeUp.getByRole("button", { name: "Save" }).click();
+  await wakeUp.getByText("come in", { exact: true }).waitFor();
+  await page.reload();
+  await wakeUp.getByText("come in", { exact: true }).waitFor();
+  await wakeUp.getByRole("button", { name: "Remove the message" }).click();
+  await page.getByRole("button", { name: "Remove it" }).click();
+  await wakeUp.getByText("It has none of its own.").waitFor();
 
   // The forwarder is tested where it is set.
   await page.goto(`${address}/integrations`);

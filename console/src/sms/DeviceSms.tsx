@@ -14,6 +14,7 @@ import { Time } from "../ui/Time";
 import { partsMax, sizeOf } from "./parts";
 import { conversation, useCancelSms, useSendSms } from "./query";
 import { SourceField } from "./SourceField";
+import { WakeUp } from "./WakeUp";
 
 type Sms = Schemas["Sms"];
 type Sent = Schemas["SmsToDevice"];
@@ -60,6 +61,7 @@ function Console({ device }: { device: Schemas["InspectedDevice"] }) {
           )}
         </Card>
       )}
+      <WakeUp device={device.deviceId} />
     </>
   );
 }

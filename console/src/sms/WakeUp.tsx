@@ -1,4 +1,4 @@
-// The message that wakes the devices of a customer, where a request asks for it.
+// The message that wakes a device where a request asks for it: that of the customer, or of one device.
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
@@ -12,24 +12,36 @@ import { useSetWakeUp, wakeUpQuery } from "./query";
 import { SourceField } from "./SourceField";
 
 const types = [
-  ["REGISTRATION_UPDATE_TRIGGER", "Registration update trigger"],
+  ["REGISTRATION_UPDATE_TRIGGER", "Registration update"],
   ["TEXT", "Text"],
   ["DATA", "Data"],
 ] as const satisfies readonly (readonly [Schemas["WakeUpMessage"]["type"], string])[];
 
-export function WakeUp() {
-  const mayWrite = useScope("sms:write");
+/** The message of a device, or that of the customer. */
+export function WakeUp({ device }: { device?: string }) {
+  const mayWrite = useScope(device === undefined ? "sms:write" : "devices:write");
+  const without =
+    device === undefined
+      ? "Requests that are to wake a device without a message of its own are refused."
+      : "The device is sent the message of your settings, if there is one.";
   return (
     <Card title="Wake-up SMS">
       <p>
-        A request may have a device that sleeps woken with an SMS. Without a message of its own, a
-        device is sent this one.
+        {device === undefined
+          ? "A request may have a device that sleeps woken with an SMS. Without a message of its own, a device is sent this one."
+          : "A request may have the device woken with an SMS while it sleeps."}
       </p>
-      <Loaded what="wake-up SMS" query={useQuery(wakeUpQuery)}>
+      <Loaded what="wake-up SMS" query={useQuery(wakeUpQuery(device))}>
         {(message) => (
           <>
-            {message === null ? <Empty title="There is none." /> : <Message of={message} />}
-            {mayWrite && <Change message={message} />}
+            {message === null ? (
+              <Empty title={device === undefined ? "There is none." : "It has none of its own."}>
+                {device === undefined ? undefined : without}
+              </Empty>
+            ) : (
+              <Message of={message} />
+            )}
+            {mayWrite && <Change device={device} message={message} without={without} />}
           </>
         )}
       </Loaded>
@@ -49,8 +61,13 @@ function Message({ of: message }: { of: Schemas["WakeUpMessage"] }) {
   );
 }
 
-function Change({ message }: { message: Schemas["WakeUpMessage"] | null }) {
-  const set = useSetWakeUp();
+function Change(props: {
+  device: string | undefined;
+  message: Schemas["WakeUpMessage"] | null;
+  without: string;
+}) {
+  const { message } = props;
+  const set = useSetWakeUp(props.device);
   const [type, setType] = useState<string>(message?.type ?? types[0][0]);
   return (
     <>
@@ -90,7 +107,7 @@ function Change({ message }: { message: Schemas["WakeUpMessage"] | null }) {
           disabled={set.isPending}
           act={() => set.mutate(null)}
         >
-          <p>Requests that are to wake a device without a message of its own are refused.</p>
+          <p>{props.without}</p>
         </ConfirmButton>
       )}
       <Refused error={set.error} />

@@ -41,20 +41,35 @@ export function useCancelSms(iccid: string) {
   });
 }
 
-const wakeUp = "/management-api/v1/sms/wakeup";
+const ofCustomer = "/management-api/v1/sms/wakeup";
+const ofDevice = "/management-api/v1/devices/{device}/wakeup";
 
-export const wakeUpQuery = queryOptions({
-  queryKey: ["sms", "wake-up"],
-  // Without a message there is none to show.
-  queryFn: () => bodyIfAny(api.GET(wakeUp)),
-});
+const at = (device: string) => ({ params: { path: { device } } });
 
-/** Sets the message that wakes devices, or removes it. */
-export function useSetWakeUp() {
+/** The message that wakes a device, or those of the customer that have none of their own; null if there is none. */
+export const wakeUpQuery = (device: string | undefined) =>
+  queryOptions({
+    queryKey: ["wake-up", device],
+    queryFn: () =>
+      device === undefined
+        ? bodyIfAny(api.GET(ofCustomer))
+        : bodyIfAny(api.GET(ofDevice, at(device))),
+  });
+
+/** Sets the message, or removes it. */
+export function useSetWakeUp(device: string | undefined) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (body: Schemas["NewWakeUpMessage"] | null): Promise<unknown> =>
-      body === null ? bodyOf(api.DELETE(wakeUp)) : bodyOf(api.PUT(wakeUp, { body })),
-    onSuccess: () => queries.invalidateQueries({ queryKey: wakeUpQuery.queryKey }),
+    mutationFn: (body: Schemas["NewWakeUpMessage"] | null): Promise<unknown> => {
+      if (device === undefined) {
+        return body === null
+          ? bodyOf(api.DELETE(ofCustomer))
+          : bodyOf(api.PUT(ofCustomer, { body }));
+      }
+      return body === null
+        ? bodyOf(api.DELETE(ofDevice, at(device)))
+        : bodyOf(api.PUT(ofDevice, { ...at(device), body }));
+    },
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["wake-up", device] }),
   });
 }
