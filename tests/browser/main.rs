@@ -17,6 +17,7 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use tempfile::NamedTempFile;
 
+use engine::limits::RECORDS_EXAMINED_MAX;
 use harness::device::configuration::{Configuration, Reachability};
 use harness::device::resource::firmware;
 use protocol::coap::code::Code;
@@ -131,6 +132,11 @@ fn fifty_devices_are_asked_of_which_three_refuse() {
             caller.create_action(&pump, &when_active(read("/3/0/0")));
         }
     }
+    // More devices than one page of a filter examines.
+    let spares = (0..RECORDS_EXAMINED_MAX).map(|it| format!("{{\"deviceId\":\"spare-{it}\"}}\n"));
+    let import = caller.authorized("POST", &format!("{API}/devices/import"));
+    let import = import.text("application/x-ndjson", &spares.collect::<String>());
+    import.send(caller.address()).expect(200);
     fleet.story("many_devices", &fleet.owner).end();
 }
 

@@ -37,6 +37,12 @@ await story(async (page) => {
   await page.getByText("10 of 10 devices: 0 accepted, 10 refused.").waitFor();
   await page.getByRole("row").filter({ hasText: "pump-05" }).getByText("Refused").waitFor();
 
+  // A page of a filter may be empty and not the last one.
+  await page.goto(`${address}/devices?firmware=none`);
+  await page.getByText("No device matches so far.").waitFor();
+  await page.getByRole("link", { name: "Look further" }).click();
+  await page.getByText("No device matches.").waitFor();
+
   // A request is repeated from where its outcome is seen.
   await page.goto(`${address}/requests?status=FAILED`);
   await page.getByRole("link", { name: "write /1/0/1 = soon" }).click();

@@ -237,7 +237,7 @@ function DeviceList(props: { search: DeviceSearch }) {
     <Loaded what="devices" query={useQuery(devicesQuery(search))}>
       {({ items, total, totalIsExact, nextCursor }) =>
         items.length === 0 ? (
-          <NoDevices isFiltered={Object.keys(search).length > 0} />
+          <NoDevices search={search} nextCursor={nextCursor} />
         ) : (
           <>
             <div className="row">
@@ -362,8 +362,19 @@ function FirmwareLink(props: { search: AskedSearch; label: string }) {
   );
 }
 
-function NoDevices(props: { isFiltered: boolean }) {
-  if (props.isFiltered) {
+function NoDevices(props: { search: DeviceSearch; nextCursor: string | undefined }) {
+  const { search, nextCursor } = props;
+  if (nextCursor !== undefined) {
+    // The service examines a bounded number of devices for each page.
+    return (
+      <Empty title="No device matches so far.">
+        <Link to="/devices" search={{ ...search, cursor: nextCursor }} rel="next">
+          Look further
+        </Link>
+      </Empty>
+    );
+  }
+  if (Object.keys(search).length > 0) {
     return (
       <Empty title="No device matches.">
         <Link to="/devices">Show all devices</Link>
