@@ -1,5 +1,6 @@
 // One entry of the administration log, with the payload it is about.
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { Fragment } from "react";
 
 import { Card, Facts, Page } from "../ui/parts";
@@ -24,7 +25,14 @@ export function EntryPage(props: { id: string }) {
                     ["Category", <CategoryBadge key="" category={entry.category} />],
                     ["Type", entry.type],
                     ["Time", <Time key="" at={entry.timestamp} />],
-                    ["ICCID", entry.iccid],
+                    [
+                      "ICCID",
+                      entry.iccid && (
+                        <Link key="" to="/devices" search={{ q: entry.iccid }}>
+                          {entry.iccid}
+                        </Link>
+                      ),
+                    ],
                     ["IMSI", entry.imsi],
                     ["IP address", entry.ip],
                     ["Trace id", <code key="">{entry.traceId}</code>],
