@@ -100,18 +100,19 @@ pub(super) async fn put(
 ) -> Result<HttpResponse, ApiError> {
     let scope = scope_of(&caller, device.as_ref());
     let settings = api.store.customer_settings(caller.customer.clone()).await?;
-    let device = device_of(&api, &scope).await?;
+    let device = profile_of(&api, &scope).await?;
     let before = api.store.bootstrap_config(scope.clone()).await?;
     let parser = ConfigParser {
         settings: &settings,
-        device: device.as_ref(),
+        scope: &scope,
+        endpoint: device.as_ref().map(|device| &device.endpoint),
         stored: before.as_ref(),
         master_key: &api.master_key,
         now: api.clock.now(),
     };
     let config = parser.parse(fields)?;
     settle(&*api.commits, async || {
-        device_of(&api, &scope).await?;
+        exists(&api, &scope).await?;
         let batch = put_config(scope.clone(), config.clone());
         Ok(Decision { batch, answer: () })
     })
@@ -143,18 +144,25 @@ fn scope_of(caller: &AuthenticatedCaller, device: Option<&DeviceId>) -> Bootstra
 }
 
 async fn stored(api: &Api, scope: BootstrapScope) -> Result<BootstrapConfig, ApiError> {
-    device_of(api, &scope).await?;
+    exists(api, &scope).await?;
     let config = api.store.bootstrap_config(scope).await?;
     config.ok_or_else(|| ApiError::unknown(NAME))
 }
 
-/// The device of a configuration, which may not exist; none if it is that of the customer.
-async fn device_of(api: &Api, scope: &BootstrapScope) -> Result<Option<Profile>, ApiError> {
-    let BootstrapScope::Device(device) = scope else {
-        return Ok(None);
-    };
-    let profile = api.store.profile(*device).await?;
-    Ok(Some(profile.ok_or(DirectoryRefusal::DeviceUnknown)?))
+/// A device of the caller may not exist; the customer of a caller does.
+async fn exists(api: &Api, scope: &BootstrapScope) -> Result<(), ApiError> {
+    match (scope, profile_of(api, scope).await?) {
+        (BootstrapScope::Device(_), None) => Err(DirectoryRefusal::DeviceUnknown.into()),
+        (BootstrapScope::Device(_), Some(_)) | (BootstrapScope::Customer(_), _) => Ok(()),
+    }
+}
+
+/// The device of a configuration, if it is that of one which exists.
+async fn profile_of(api: &Api, scope: &BootstrapScope) -> Result<Option<Profile>, ApiError> {
+    match scope {
+        BootstrapScope::Device(device) => Ok(api.store.profile(*device).await?),
+        BootstrapScope::Customer(_) => Ok(None),
+    }
 }
 
 impl ConfigBody {

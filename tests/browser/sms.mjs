@@ -41,7 +41,7 @@ await story(async (page) => {
   await wakeUp.getByText("Set the message").click();
   await wakeUp.getByLabel("Kind").selectOption("TEXT");
   await wakeUp.getByLabel("From").fill("1234");
-  await wakeUp.getByLabel("Text").fill("come in");
+  await wakeUp.getByLabel("Text", { exact: true }).fill("come in");
   await wakeUp.getByRole("button", { name: "Save" }).click();
   await wakeUp.getByText("come in", { exact: true }).waitFor();
   await page.reload();

@@ -306,8 +306,7 @@ fn a_certificate_for_another_server_may_have_another_name() {
         }],
     });
     caller.try_send("PUT", &path, &config).unwrap().expect(200);
-    let none = json!({ "servers": [] });
-    let refused = caller.try_send("PUT", &format!("{API}/devices/none/bootstrap"), &none);
+    let refused = caller.try_send("PUT", &format!("{API}/devices/none/bootstrap"), &config);
     assert_eq!(error_codes(&refused.unwrap().expect(404)), ["NOT_FOUND"]);
 }
 

@@ -2,17 +2,18 @@
 
 use serde_json::Value as Json;
 
-use engine::bootstrap::{AccountCertificate, AccountSecurity, BootstrapConfig, BootstrapServer};
+use engine::bootstrap::{
+    AccountCertificate, AccountSecurity, BootstrapConfig, BootstrapScope, BootstrapServer,
+};
 use engine::directory::bootstrap::{
     ConfigFault, check_foreign_certificate, check_own_certificate, check_uri, configured,
     parse_binding, parse_uri, parse_value,
 };
-use engine::ids::Endpoint;
+use engine::ids::{DeviceKey, Endpoint};
 use engine::key_pair::private_key_of;
 use engine::limits::LIFETIME_S_MAX;
 use engine::moment::Timestamp;
 use engine::policy::CustomerSettings;
-use engine::profile::Profile;
 use engine::sealed::Sealed;
 use engine::sealing::SecretOwner;
 use rustls::pki_types::pem::PemObject as _;
@@ -28,8 +29,10 @@ use crate::api::words::Word;
 pub(super) struct ConfigParser<'a> {
     /// The object model is that of the customer.
     pub(super) settings: &'a CustomerSettings,
-    /// The device that the configuration is for, unless it is that of the customer.
-    pub(super) device: Option<&'a Profile>,
+    /// Whose devices the configuration is for.
+    pub(super) scope: &'a BootstrapScope,
+    /// The endpoint name of the device that it is for, if that exists.
+    pub(super) endpoint: Option<&'a Endpoint>,
     /// What is stored: a key that is given as it is shown is the one in there.
     pub(super) stored: Option<&'a BootstrapConfig>,
     /// Seals the private keys.
@@ -75,10 +78,10 @@ impl ConfigParser<'_> {
             security.map_or(Ok(()), |security| check_uri(&uri, security))?;
             Ok::<_, engine::directory::bootstrap::InvalidServerUri>(uri)
         });
-        let certificate = match (security, self.device) {
-            (Some(AccountSecurity::X509), Some(device)) => {
-                let endpoint = (!has_uri).then_some(&device.endpoint);
-                self.certificate(fields, device, endpoint).map(Some)
+        let certificate = match (security, self.scope) {
+            (Some(AccountSecurity::X509), BootstrapScope::Device(device)) => {
+                let endpoint = self.endpoint.filter(|_| !has_uri);
+                self.certificate(fields, *device, endpoint).map(Some)
             }
             (security, _) => without_certificate(fields, security).map(|()| None),
         };
@@ -97,8 +100,8 @@ impl ConfigParser<'_> {
 
     /// A certificate is that of one device, so customers configure none for all of theirs.
     fn security(&self, text: &str) -> Result<AccountSecurity, String> {
-        match (AccountSecurity::read(text)?, self.device) {
-            (AccountSecurity::X509, None) => Err(
+        match (AccountSecurity::read(text)?, self.scope) {
+            (AccountSecurity::X509, BootstrapScope::Customer(_)) => Err(
                 "X509 is possible in the bootstrap configuration of a device alone: a certificate \
                  is that of one device"
                     .to_owned(),
@@ -112,7 +115,7 @@ impl ConfigParser<'_> {
     fn certificate(
         &self,
         fields: &mut Fields,
-        device: &Profile,
+        device: DeviceKey,
         endpoint: Option<&Endpoint>,
     ) -> Option<AccountCertificate> {
         let certificate = fields.required("certificate", |text| {
@@ -136,7 +139,7 @@ impl ConfigParser<'_> {
             GivenKey::New(key) => private_key_of(&certificate, key.secret_der())
                 .map_err(|fault| fault.to_string())
                 .map(|key| {
-                    let owner = SecretOwner::Bootstrap(device.key());
+                    let owner = SecretOwner::Bootstrap(device);
                     self.master_key.seal(&key, &owner.context())
                 }),
         };
