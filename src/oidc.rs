@@ -1,4 +1,4 @@
-//! Which identity provider does the configuration describe? Read and checked before anything starts.
+//! Which identity provider does the configuration describe? Checked before anything starts.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -59,7 +59,7 @@ impl AuthenticatedCaller {
     pub(super) async fn is_still_authorised(&self, api: &Api) -> bool {
         let is_authorised = match &self.client {
             Some((_, token)) => authorise_token(api, self.access, *token).await.is_ok(),
-            None => true,
+            None => self.has_customer(api).await.unwrap_or(false),
         };
         is_authorised && self.is_signed_in(api)
     }
@@ -69,8 +69,12 @@ impl AuthenticatedCaller {
     pub(super) async fn is_revoked(&self, api: &Api) -> Result<bool, ApiError> {
         match &self.client {
             Some((client, _)) => Ok(api.store.client(client.clone()).await?.is_none()),
-            None => Ok(!self.is_signed_in(api)),
+            None => Ok(!self.is_signed_in(api) || !self.has_customer(api).await?),
         }
+    }
+
+    async fn has_customer(&self, api: &Api) -> Result<bool, ApiError> {
+        Ok(api.store.customer(self.customer.clone()).await?.is_some())
     }
 
     fn is_signed_in(&self, api: &Api) -> bool {

@@ -22,6 +22,9 @@ use crate::vocabulary::service::Service;
 
 use identity_provider::{CLIENT_ID, CLIENT_SECRET, CODE, IdentityProvider, parameters};
 
+/// The customer that rules are about.
+const CUSTOMER: &str = "acme";
+
 const SIGN_IN: &str = "/console/oidc/sign-in";
 const CALLBACK: &str = "/console/oidc/callback";
 const SESSION: &str = "/console/session";
@@ -35,12 +38,10 @@ fn a_person_has_the_scopes_of_their_groups_for_one_customer() {
     let session = setup.session(&person);
     assert_eq!(session["role"], "PERSON");
     assert_eq!(session["person"], "Ada Lovelace");
-    assert_eq!(session["customerId"], setup.owner.customer.as_str());
+    assert_eq!(session["customerId"], CUSTOMER);
     assert_eq!(session["scopes"], json!(["devices:read"]));
-    setup
-        .owner
-        .caller(&setup.service)
-        .create_device(ID, DEVICE_IP);
+    let owner = ApiClient::make(&setup.service, CUSTOMER, &json!({ "name": "owner" }));
+    owner.caller(&setup.service).create_device(ID, DEVICE_IP);
     let page = setup.api(&person, "GET", "/devices").expect(200);
     assert_eq!(page["items"][0]["deviceId"], ID);
     assert_eq!(setup.api(&person, "GET", "/administrationLogs").status, 403);
@@ -61,7 +62,7 @@ fn an_operator_has_the_operator_api_and_no_data_of_customers() {
     );
     let customers = person.ask(&setup, "GET", &format!("/console/api{CUSTOMERS}"));
     let customers = customers.send(setup.service.http).expect(200);
-    assert_eq!(customers["items"][0]["id"], setup.owner.customer.as_str());
+    assert_eq!(customers["items"][0]["id"], CUSTOMER);
     assert_eq!(setup.api(&person, "GET", "/devices").status, 403);
     let apart = Setup::with(&[("SIGNALBOX_OPERATOR_HTTP", "127.0.0.1:0")]);
     let refused = apart.tried(json!({ "groups": "operators" }));
@@ -323,7 +324,7 @@ fn a_person_signs_out_everywhere_and_alone() {
     }
     assert_eq!(setup.api(&other, "GET", "/devices").status, 200);
     let removed = Caller::operator(&setup.service);
-    let removed = removed.request("DELETE", &format!("{CUSTOMERS}/{}", setup.owner.customer));
+    let removed = removed.request("DELETE", &format!("{CUSTOMERS}/{CUSTOMER}"));
     assert_eq!(removed.status, 204);
     assert_eq!(setup.api(&other, "GET", "/devices").status, 401);
     let session = other.ask(&setup, "GET", SESSION).send(setup.service.http);
@@ -362,7 +363,7 @@ fn only_views_of_the_console_are_returned_to() {
 
 #[test]
 fn nothing_of_a_sign_in_is_in_the_log() {
-    let mut setup = Setup::with(&[("SIGNALBOX_LOG", "trace")]);
+    let mut setup = Setup::with_customer(&[("SIGNALBOX_LOG", "trace")]);
     let begun = setup.begin("");
     let entered = setup.finish(&begun, json!({ "groups": ["readers"] }));
     let redeemed = setup.provider.asked("/token").remove(0);
@@ -393,7 +394,6 @@ fn nothing_of_a_sign_in_is_in_the_log() {
 /// A service with an identity provider and rules for its groups.
 struct Setup {
     service: Service,
-    owner: ApiClient,
     provider: IdentityProvider,
     _secret: NamedTempFile,
 }
@@ -412,7 +412,15 @@ struct SignedIn {
 
 impl Setup {
     fn new() -> Self {
-        Self::with(&[])
+        Self::with_customer(&[])
+    }
+
+    fn with_customer(settings: &[(&str, &str)]) -> Self {
+        let setup = Self::with(settings);
+        let customer = json!({ "id": CUSTOMER, "name": "Acme" });
+        let operator = Caller::operator(&setup.service);
+        operator.post(CUSTOMERS, &customer).expect(201);
+        setup
     }
 
     fn with(settings: &[(&str, &str)]) -> Self {
@@ -420,7 +428,7 @@ impl Setup {
         let mut secret = NamedTempFile::new().unwrap();
         writeln!(secret, "{CLIENT_SECRET}").unwrap();
         let rules = json!([
-            { "group": "readers", "customer": "acme", "scopes": ["devices:read"] },
+            { "group": "readers", "customer": CUSTOMER, "scopes": ["devices:read"] },
             { "group": "operators", "operator": true },
             { "group": "others", "customer": "gone", "scopes": ["all"] },
             { "group": "lost", "customer": "gone", "scopes": ["all"] },
@@ -436,13 +444,8 @@ impl Setup {
             ("SIGNALBOX_OIDC_GROUPS", &rules.to_string()),
         ];
         let service = Service::start_with(&[&always, settings].concat());
-        let customer = json!({ "id": "acme", "name": "Acme" });
-        let operator = Caller::operator(&service);
-        operator.post(CUSTOMERS, &customer).expect(201);
-        let owner = ApiClient::make(&service, "acme", &json!({ "name": "owner" }));
         Self {
             service,
-            owner,
             provider,
             _secret: secret,
         }

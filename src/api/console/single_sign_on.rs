@@ -107,7 +107,13 @@ async fn finished(api: &Api, request: &HttpRequest) -> Result<HttpResponse, ApiE
     let code = code_of(provider, query).map_err(told)?;
     let person = provider.person(&code, &attempt).await.map_err(told)?;
     expect_usable(api, request, &person).await?;
-    info!(subject = %person.subject, grant = ?person.grant, "a person signed in");
+    let subject = &person.subject;
+    match &person.grant {
+        PersonGrant::Operator => info!(%subject, "a person signed in as the operator"),
+        PersonGrant::Customer { customer, .. } => {
+            info!(%subject, %customer, "a person signed in");
+        }
+    }
     let principal = Principal::Person(person.subject.clone());
     let session = new_session(api, principal, SessionAuthority::Person(person))?;
     let cookie = enter(api, request, transport, session)?;

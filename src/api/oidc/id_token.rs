@@ -3,6 +3,7 @@
 //! Checked without a clock of its own.
 
 use engine::moment::Timestamp;
+use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::jwk::{Jwk, KeyAlgorithm, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode, decode_header};
 use serde::Deserialize;
@@ -26,6 +27,9 @@ const LEEWAY_S: f64 = 60.0;
 
 /// The characters of a name that are shown.
 const NAME_CHARS_MAX: usize = 100;
+
+/// The most characters of a subject (OpenID Connect Core 1.0 section 2).
+const SUBJECT_CHARS_MAX: usize = 255;
 
 /// The claims of an ID token.
 #[derive(Deserialize)]
@@ -84,7 +88,7 @@ pub(in crate::api) enum InvalidIdToken {
     Expired,
     #[error("it was not issued for this sign-in (nonce)")]
     Nonce,
-    #[error("it names nobody (sub)")]
+    #[error("it names nobody, or in more than 255 printable characters (sub)")]
     Subject,
     #[error("the person is in more groups than it can list: have the provider send fewer")]
     TooManyGroups,
@@ -107,7 +111,6 @@ pub(super) fn verified(token: &str, keys: &[Jwk]) -> Result<Claims, InvalidIdTok
     signature_alone.required_spec_claims.clear();
     signature_alone.validate_exp = false;
     signature_alone.validate_aud = false;
-    use jsonwebtoken::errors::ErrorKind;
     match decode::<Claims>(token, &key, &signature_alone) {
         Ok(token) => Ok(token.claims),
         Err(error) => Err(match error.kind() {
@@ -160,7 +163,7 @@ impl Claims {
             Err(InvalidIdToken::Expired)
         } else if self.nonce.as_deref() != Some(expected.nonce) {
             Err(InvalidIdToken::Nonce)
-        } else if self.sub.is_empty() {
+        } else if !is_subject(&self.sub) {
             Err(InvalidIdToken::Subject)
         } else {
             Ok(NamedPerson {
@@ -176,12 +179,7 @@ impl Claims {
         let names = ["name", "preferred_username", "email"].into_iter();
         let mut names = names.filter_map(|claim| self.others.get(claim)?.as_str());
         let name = names.find(|name| !name.trim().is_empty());
-        let name = name.unwrap_or(&self.sub).chars();
-        let name: String = name
-            .filter(|c| !c.is_control())
-            .take(NAME_CHARS_MAX)
-            .collect();
-        name.into()
+        printable(name.unwrap_or(&self.sub)).into()
     }
 
     fn groups(&self, claim: &str) -> Result<Vec<String>, InvalidIdToken> {
@@ -199,6 +197,17 @@ impl Claims {
             },
         }
     }
+}
+
+fn is_subject(text: &str) -> bool {
+    let is_printable = !text.chars().any(char::is_control);
+    (1..=SUBJECT_CHARS_MAX).contains(&text.len()) && is_printable
+}
+
+/// A name as it may be shown and logged.
+pub(super) fn printable(name: &str) -> String {
+    let printable = name.chars().filter(|c| !c.is_control());
+    printable.take(NAME_CHARS_MAX).collect()
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use tokio::sync::Mutex;
 
 use super::SignedInPerson;
 use super::attempts::SignInAttempt;
-use super::id_token::{Claims, ExpectedClaims, InvalidIdToken, verified};
+use super::id_token::{Claims, ExpectedClaims, InvalidIdToken, printable, verified};
 use crate::config::{PersonGrant, is_confidential_url};
 use crate::oidc::IdentityProviderOptions;
 
@@ -31,7 +31,7 @@ const FAILURE_LIFETIME_S: i64 = 2;
 
 /// The least time between two searches for a key that the documents do not have: a token with such
 /// a key costs whoever made it nothing.
-const KEY_SEARCH_PAUSE_S: i64 = 10;
+const KEY_SEARCH_PAUSE_S: i64 = 60;
 
 /// The groups of a person that a refusal names.
 const GROUPS_SHOWN_MAX: usize = 20;
@@ -366,11 +366,8 @@ fn without_rule(groups: &[String]) -> String {
                 the operator of this service for access"
             .to_owned();
     }
-    let shown: Vec<_> = groups
-        .iter()
-        .take(GROUPS_SHOWN_MAX)
-        .map(String::as_str)
-        .collect();
+    let shown = groups.iter().take(GROUPS_SHOWN_MAX);
+    let shown: Vec<String> = shown.map(|group| printable(group)).collect();
     let more = match groups.len() - shown.len() {
         0 => String::new(),
         more => format!(" and {more} more"),

@@ -9,7 +9,8 @@ use engine::moment::Timestamp;
 
 use crate::api::oidc::SignedInPerson;
 
-/// Sessions of one API client, of one person, or of the operator; one more ends the one that was unused longest.
+/// Sessions of one API client, of one person, or of the operator; one more ends the one that was
+/// unused longest.
 const SESSIONS_PER_PRINCIPAL_MAX: usize = 32;
 
 /// Sessions of all; one more ends the one that was unused longest.

@@ -67,6 +67,8 @@ fn a_token_of_another_issuer_client_attempt_or_time_is_refused() {
         (json!({ "nonce": "nonce-2" }), Nonce),
         (json!({ "nonce": null }), Nonce),
         (json!({ "sub": "" }), Subject),
+        (json!({ "sub": "a\nb" }), Subject),
+        (json!({ "sub": "a".repeat(256) }), Subject),
         (json!({ "sub": null }), Malformed),
         (json!({ "exp": null }), Malformed),
         (json!({ "groups": { "a": 1 } }), Malformed),
