@@ -231,7 +231,7 @@ fn what_the_provider_refuses_is_told() {
         (
             "error=access_denied",
             403,
-            "the identity provider refused: access_denied",
+            "identity provider refused: access_denied",
         ),
         ("error=%3Cb%3E", 403, "it does not say why"),
         (

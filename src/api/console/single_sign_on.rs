@@ -226,7 +226,7 @@ fn refusal(error: ApiError) -> HttpResponse {
     page.raw("</head><body><main class=\"sign-in\"><div class=\"card stack\">");
     page.element("h1", "", "Not signed in");
     for message in error.messages() {
-        page.element("p", "", message);
+        page.element("p", "", &sentence(message));
     }
     page.raw("<p><a href=\"/console\">Back to signing in</a></p></div></main></body></html>");
     let mut response = error.page(page.into_text());
@@ -238,4 +238,11 @@ fn refusal(error: ApiError) -> HttpResponse {
         headers.insert(name, HeaderValue::from_static(value));
     }
     response
+}
+
+fn sentence(message: &str) -> String {
+    let mut letters = message.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    let first: String = first.collect();
+    format!("{first}{}.", letters.as_str())
 }
