@@ -15,8 +15,8 @@
 //! ```
 //!
 //! A device is reached over one session at an arbiter: the one over which it sent the last message
-//! that is not for a download of an image. Devices download with sessions of their own, which may be
-//! beside that session, one at a time.
+//! that is not for a download of an image. Devices download with sessions of their own; one may be
+//! beside that session.
 //!
 //! A certificate has several names. Each is looked up, until one is the endpoint name of a device
 //! whose customer trusts an authority that has signed the certificate.

@@ -34,6 +34,10 @@ use crate::registry::{Machine, Registry};
 use crate::reply::ReplyTo;
 use crate::socket::Sockets;
 
+type Moment<'m, 'e> = &'m mut SecureMoment<'e>;
+
+type Out<'o> = &'o mut Vec<AssociationEffect>;
+
 /// The shared parts of an arbiter; they never leave its thread.
 pub(crate) struct ArbiterContext {
     pub(crate) clock: Clock,
@@ -151,10 +155,7 @@ impl ArbiterContext {
         self.send_sealed(|associations, m, out| associations.answer(m, to, message, out));
     }
 
-    fn send_sealed(
-        &self,
-        send: impl FnOnce(&mut Associations, &mut SecureMoment<'_>, &mut Vec<AssociationEffect>) -> bool,
-    ) {
+    fn send_sealed(&self, send: impl FnOnce(&mut Associations, Moment<'_, '_>, Out<'_>) -> bool) {
         let mut effects = Vec::new();
         let is_sent = {
             let mut associations = self.associations.borrow_mut();

@@ -17,10 +17,10 @@
 //! the next read says how far the device is. The image is applied only in answer to a state that
 //! says that the device has it and was not told yet to install it.
 //!
-//! A device may restart while it installs, and then have neither state nor result. Its version of
-//! the firmware (`/3/0/3`) is read before it is told to install the image, and again if it registers
-//! in state 0 or 1 without a result: another version is that of the image. If it is still in state
-//! 2, it did not install the image.
+//! A device may restart while it installs, and then have neither state nor result. The version of
+//! its firmware (`/3/0/3`) is read before it is told to install the image, and again if it comes
+//! back in state 0 or 1 without a result: another version is that of the image. If it is still in
+//! state 2, it did not install the image.
 //!
 //! A Write of the image that breaks off goes on where it stood, if the device still has what it
 //! acknowledged. Otherwise the device answers 4.08, and the Write begins anew.
@@ -461,8 +461,8 @@ impl FirmwareReport {
     }
 }
 
-/// The version of the firmware, in an answer of the device; none if the answer has none, or one that
-/// is too long to be stored.
+/// The version of the firmware, in an answer of the device; none if the answer has none, or one
+/// that is too long to be stored.
 pub(super) fn version_in(values: &Reading) -> Option<Box<str>> {
     let Value::String(version) = values.get(&FIRMWARE_VERSION)? else {
         return None;

@@ -6,6 +6,7 @@ use engine::ids::CampaignId;
 use engine::moment::Timestamp;
 use harness::device::SimulatedDevice;
 use harness::device::resource::{AnswerMode as Manner, FIRMWARE_UPDATE};
+use protocol::coap::block::BlockSize;
 
 use super::{HOUR, MINUTE, S, World};
 use crate::laws::campaigns;
@@ -56,7 +57,7 @@ fn a_device_without_power_during_the_installation_is_told_to_install_again_withi
             ..rules(&world)
         };
         let id = world.create_campaign(&[0], rules);
-        while world.installations(0) == 0 {
+        while world.states(id) != [UpdateState::Updating] {
             world.pass(S / 10);
         }
         world.does(0, "is rebooted", SimulatedDevice::reboot);
@@ -70,7 +71,9 @@ fn a_device_without_power_during_the_installation_is_told_to_install_again_withi
 
 #[test]
 fn an_image_is_pushed_whole_whatever_is_lost_and_whoever_restarts() {
-    let mut world = updatable(12);
+    let mut settings = WorldSettings::still(12);
+    settings.rules.limits.block = BlockSize::MIN;
+    let mut world = updatable_in(settings);
     world.faults = Faults {
         lost_percent: 20,
         repeated_percent: 20,
@@ -233,9 +236,14 @@ fn a_campaign_of_ten_thousand_devices_ends_whatever_fails() {
 
 /// A still world with registered devices that have a firmware object.
 fn updatable(devices: usize) -> World {
+    updatable_in(WorldSettings::still(devices))
+}
+
+fn updatable_in(settings: WorldSettings) -> World {
+    let devices = settings.devices;
     let mut world = World::with(WorldSettings {
         firmware_percent: 100,
-        ..WorldSettings::still(devices)
+        ..settings
     });
     for who in 0..devices {
         world.switch_on(who);
