@@ -1,6 +1,6 @@
 //! Is an identity provider called as bounded as it says?
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
 use super::peer::{Authority, OK, Peer};
@@ -33,8 +33,9 @@ async fn a_form_has_the_credentials_in_its_header_or_in_itself() {
         ClientAuthentication::Basic("id", "secret"),
         ClientAuthentication::InForm,
     ] {
-        let posted = http(PATIENCE).post(&peer.url("/token"), &form, authentication);
-        assert_eq!(posted.await.unwrap().status, 200);
+        let (http, url) = (http(PATIENCE), peer.url("/token"));
+        let posted = http.post(&url, &form, authentication).await;
+        assert_eq!(posted.unwrap().status, 200);
     }
     let received = peer.received().concat();
     let basic = "authorization: basic awq6c2vjcmv0";
@@ -60,7 +61,10 @@ async fn a_response_that_is_too_long_or_never_ends_is_given_up() {
     });
     let fault = failed(http(PATIENCE).fetch(&endless.url("/")).await);
     assert_eq!(fault, ProviderFault::TooLong);
-    let silent = Peer::that_greets("HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n");
+    let silent = Peer::that_ends(|stream| {
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n")?;
+        stream.read_to_end(&mut Vec::new()).map(drop)
+    });
     let http = http(Duration::from_millis(50));
     let fault = failed(http.fetch(&silent.url("/")).await);
     assert_eq!(fault, UnreachableReason::Timeout.into());
