@@ -15,7 +15,7 @@ pub(crate) fn short() -> Result<(), Stop> {
     run(&["--seconds", SECONDS])
 }
 
-/// The short run, with the duration and the seed of the arguments: `--seconds N`, `--seed S`.
+/// The short run with the arguments: `--seconds N`, `--seed S`, `--target NAME`.
 ///
 /// It needs neither a nightly compiler nor libFuzzer. Its build stays under `target/`.
 pub(crate) fn run(words: &[&str]) -> Result<(), Stop> {
@@ -51,6 +51,7 @@ fn built(name: &str) -> Command {
 fn check(words: &[&str]) -> Result<(), Stop> {
     let is_option = |pair: &[&str]| match pair {
         ["--seconds" | "--seed", number] => number.parse::<u64>().is_ok(),
+        ["--target", _] => true,
         _ => false,
     };
     if words.chunks(2).all(is_option) {
@@ -58,7 +59,7 @@ fn check(words: &[&str]) -> Result<(), Stop> {
     } else {
         let words = words.join(" ");
         Err(Stop::Missing(format!(
-            "fuzz takes `--seconds N` and `--seed S`, not `{words}`"
+            "fuzz takes `--seconds N`, `--seed S` and `--target NAME`, not `{words}`"
         )))
     }
 }
@@ -68,11 +69,12 @@ mod tests {
     use super::check;
 
     #[test]
-    fn only_numbers_of_seconds_and_seeds_are_taken() {
+    fn only_known_options_are_taken() {
         for words in [
             &[][..],
             &["--seconds", "5"],
             &["--seed", "7", "--seconds", "5"],
+            &["--target", "tlv"],
         ] {
             assert!(check(words).is_ok(), "{words:?}");
         }
