@@ -75,7 +75,8 @@ impl<'d> DatagramRoute<'d> {
             ContentType::Handshake
             | ContentType::ChangeCipherSpec
             | ContentType::Alert
-            | ContentType::ApplicationData => Self::Address,
+            | ContentType::ApplicationData
+            | ContentType::ReturnRoutabilityCheck => Self::Address,
         }
     }
 }

@@ -8,6 +8,7 @@
 
 mod handshaking;
 mod receiving;
+mod routability;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -28,6 +29,7 @@ use crate::handshake::server::ServerHandshake;
 use crate::handshake::transport::Transport;
 use crate::identity::Identity;
 use crate::moment::{Moment, Timestamp};
+use crate::path_check::PathCheck;
 use crate::presentation::Reader;
 use crate::record::{ContentType, PLAINTEXT_MAX, Record};
 use crate::session::EPOCH;
@@ -55,6 +57,8 @@ pub struct Endpoint {
     /// Of sessions without a Connection ID.
     pub(crate) session_by_peer: BTreeMap<SocketAddr, AssociationId>,
     deadlines: BTreeSet<(Timestamp, AssociationId)>,
+    /// Of sessions whose peers seem to have moved.
+    pub(crate) path_checks: BTreeMap<AssociationId, PathCheck>,
     pub(crate) cache: SessionCache,
     counters: Counters,
 }
@@ -77,6 +81,9 @@ pub enum SendError {
     /// The record numbers of the session are used up; a new handshake is needed.
     #[error("the session has no record numbers left")]
     Exhausted,
+    /// The peer has not answered from its new address yet, and enough waits for that.
+    #[error("the new address of the peer is not checked yet")]
+    AddressUnderCheck,
 }
 
 /// No handshake was begun: the table is full of handshakes, or the address has one already.
@@ -93,6 +100,7 @@ impl Endpoint {
             handshake_by_peer: BTreeMap::new(),
             session_by_peer: BTreeMap::new(),
             deadlines: BTreeSet::new(),
+            path_checks: BTreeMap::new(),
             cache: SessionCache::default(),
             counters: Counters::default(),
         }
@@ -232,7 +240,8 @@ impl Endpoint {
         Ok(id)
     }
 
-    /// Sends a datagram of the application in one record.
+    /// Sends a datagram of the application in one record. To an address that the peer has not
+    /// answered from yet, it may wait for that.
     pub fn send(
         &mut self,
         id: AssociationId,
@@ -249,6 +258,14 @@ impl Endpoint {
         }
         let start = out.bytes().len();
         let session = &mut established.session;
+        if let Some(check) = self.path_checks.get_mut(&id) {
+            let length = content.len() + session.overhead_max();
+            if !check.admits(length) {
+                let is_kept = check.keep(content);
+                return is_kept.then_some(()).ok_or(SendError::AddressUnderCheck);
+            }
+            check.note_sent(length);
+        }
         let sealed = session.seal(ContentType::ApplicationData, content, out.bytes());
         sealed.map_err(|_| SendError::Exhausted)?;
         out.transmit(association.peer, start);
@@ -263,6 +280,7 @@ impl Endpoint {
 
     /// Ends an association without a word, for example because the peer has a newer one.
     pub fn forget(&mut self, id: AssociationId) {
+        self.remove_path_check(id);
         let Some(association) = self.associations.remove(id) else {
             return;
         };

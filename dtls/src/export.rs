@@ -50,7 +50,10 @@ impl Endpoint {
         for association in self.associations.sessions() {
             if let AssociationState::Established(established) = &association.state {
                 bytes.clear();
-                encode(association, established, &mut bytes);
+                // An address that was not checked yet is not kept.
+                let check = self.path_checks.get(&association.id());
+                let peer = check.map_or(association.peer, |it| it.previous);
+                encode(association, peer, established, &mut bytes);
                 record(&bytes);
             }
         }
@@ -138,16 +141,21 @@ enum Imported {
     Cached,
 }
 
-fn encode(association: &Association, established: &Established, out: &mut Vec<u8>) {
+fn encode(
+    association: &Association,
+    peer: SocketAddr,
+    established: &Established,
+    out: &mut Vec<u8>,
+) {
     out.extend_from_slice(&[FORMAT, SESSION]);
     out.put_u24(association.id().slot());
     out.put_u24(association.id().tag());
     out.extend_from_slice(&association.heard_at.as_ms().to_be_bytes());
-    match association.peer.ip() {
+    match peer.ip() {
         IpAddr::V4(address) => out.put_vector8(&address.octets()),
         IpAddr::V6(address) => out.put_vector8(&address.octets()),
     }
-    out.put_u16(association.peer.port());
+    out.put_u16(peer.port());
     established.session.encode(out);
     established.identity.encode(out);
 }

@@ -22,7 +22,7 @@ mod identity;
 mod key_agreement;
 mod key_schedule;
 mod moment;
-
+mod path_check;
 mod presentation;
 mod record;
 mod session;

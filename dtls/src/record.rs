@@ -33,6 +33,8 @@ pub(crate) enum ContentType {
     Alert = 21,
     Handshake = 22,
     ApplicationData = 23,
+    /// RFC 9853.
+    ReturnRoutabilityCheck = 27,
     /// A protected record with a Connection ID; its own type is inside.
     Cid = 25,
 }
@@ -56,6 +58,7 @@ impl ContentType {
             22 => Some(Self::Handshake),
             23 => Some(Self::ApplicationData),
             25 => Some(Self::Cid),
+            27 => Some(Self::ReturnRoutabilityCheck),
             _ => None,
         }
     }
@@ -79,7 +82,8 @@ impl<'d> Record<'d> {
             ContentType::ChangeCipherSpec
             | ContentType::Alert
             | ContentType::Handshake
-            | ContentType::ApplicationData => &[],
+            | ContentType::ApplicationData
+            | ContentType::ReturnRoutabilityCheck => &[],
         };
         let fragment = reader.vector16()?;
         if fragment.len() > FRAGMENT_MAX {

@@ -26,6 +26,8 @@ pub(crate) struct Session {
     pub(crate) suite: CipherSuite,
     /// Whether records of the peer carry a Connection ID of ours.
     pub(crate) has_connection_id: bool,
+    /// Whether both sides answer challenges at new addresses (RFC 9853).
+    pub(crate) checks_paths: bool,
     /// The longest plaintext in a record that the peer accepts.
     plaintext_max: u16,
 }
@@ -35,6 +37,7 @@ pub(crate) struct Session {
 pub(crate) struct RecordParameters {
     pub(crate) peer_connection_id: Box<[u8]>,
     pub(crate) has_connection_id: bool,
+    pub(crate) checks_paths: bool,
     pub(crate) plaintext_max: u16,
 }
 
@@ -83,6 +86,7 @@ impl Session {
             peer_connection_id: parameters.peer_connection_id,
             suite,
             has_connection_id: parameters.has_connection_id,
+            checks_paths: parameters.checks_paths,
             plaintext_max: parameters.plaintext_max,
         }
     }
@@ -160,7 +164,7 @@ impl Session {
             out.extend_from_slice(&number.to_be_bytes());
         }
         out.put_vector8(&self.peer_connection_id);
-        out.push(self.has_connection_id.into());
+        out.push(u8::from(self.has_connection_id) | u8::from(self.checks_paths) << 1);
         out.put_u16(self.plaintext_max);
     }
 
@@ -173,18 +177,22 @@ impl Session {
             Ok(TrafficKey::new(cipher, parts))
         };
         let (read, write) = (key()?, key()?);
+        let next_number = reader.u64()?;
+        let window = ReplayWindow::from_numbers([reader.u64()?, reader.u64()?]);
+        let peer_connection_id = reader.vector8()?.into();
+        let flags = reader.u8()?;
+        if flags > 3 {
+            return Err(Malformed);
+        }
         Ok(Self {
             read,
             write,
-            next_number: reader.u64()?,
-            window: ReplayWindow::from_numbers([reader.u64()?, reader.u64()?]),
-            peer_connection_id: reader.vector8()?.into(),
+            next_number,
+            window,
+            peer_connection_id,
             suite,
-            has_connection_id: match reader.u8()? {
-                0 => false,
-                1 => true,
-                _ => return Err(Malformed),
-            },
+            has_connection_id: flags & 1 != 0,
+            checks_paths: flags & 2 != 0,
             plaintext_max: reader.u16()?,
         })
     }

@@ -284,7 +284,18 @@ impl Endpoint {
         };
         let peer = association.peer;
         match &mut association.state {
-            AssociationState::Established(established) => established.last_flight = None,
+            AssociationState::Established(established) => {
+                established
+                    .last_flight
+                    .take_if(|last_flight| last_flight.1 <= now);
+                if self
+                    .path_checks
+                    .get(&id)
+                    .is_some_and(|it| it.deadline <= now)
+                {
+                    self.handle_path_deadline(now, id, out);
+                }
+            }
             AssociationState::Handshaking(handshake) => match handshake.transport.due(now) {
                 Due::GiveUp => {
                     self.fail_handshake(id, HandshakeFailure::TimedOut, out);

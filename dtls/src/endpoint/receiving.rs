@@ -11,7 +11,7 @@ use crate::handshake::message::{Fragment, MessageType};
 use crate::handshake::transport::Protection;
 use crate::moment::Moment;
 use crate::presentation::Reader;
-use crate::record::{ContentType, Record};
+use crate::record::{ContentType, HEADER_LENGTH, Record};
 
 impl Endpoint {
     /// A record with a Connection ID of ours.
@@ -69,6 +69,7 @@ impl Endpoint {
         out: &mut Effects,
     ) -> Handled {
         let step_ms = self.config.idle_timeout_ms / AGE_STEPS;
+        let length = HEADER_LENGTH + record.connection_id.len() + record.fragment.len();
         let Some(association) = self.associations.find_mut(id) else {
             return Handled::Dropped;
         };
@@ -81,11 +82,13 @@ impl Endpoint {
             return Handled::Dropped;
         };
         // RFC 9146 section 6: authentic, and newer than all before.
+        let mut moved_from = None;
         if opened.is_newest && association.peer != peer {
             out.moved(id, association.peer, peer);
-            association.peer = peer;
+            moved_from = Some(std::mem::replace(&mut association.peer, peer));
         }
         let is_aged = moment.now.since_ms(association.heard_at) > step_ms;
+        let mut path_message = None;
         match opened.content_type {
             ContentType::ApplicationData => {
                 if let Some(last_flight) = established.last_flight.take() {
@@ -95,7 +98,18 @@ impl Endpoint {
             }
             ContentType::Handshake => self.handle_late_handshake(id, start, out),
             ContentType::Alert => self.handle_protected_alert(id, start, out),
+            ContentType::ReturnRoutabilityCheck => {
+                path_message = Some(out.bytes().split_off(start));
+            }
             ContentType::ChangeCipherSpec | ContentType::Cid => (),
+        }
+        match moved_from {
+            Some(from) => self.check_path(moment, (id, from), length, out),
+            None => self.note_received_from(id, peer, length),
+        }
+        // An echo that moves the peer proves nothing about where it comes from.
+        if let Some(content) = path_message {
+            self.handle_path_message(id, peer, &content, out);
         }
         if is_aged {
             self.associations.touch(id, moment.now);
@@ -183,9 +197,10 @@ impl Endpoint {
                 Handled::Done
             }
             // Overtook the Finished before it; the application repeats what it needs.
-            ContentType::ApplicationData | ContentType::ChangeCipherSpec | ContentType::Cid => {
-                Handled::Dropped
-            }
+            ContentType::ApplicationData
+            | ContentType::ReturnRoutabilityCheck
+            | ContentType::ChangeCipherSpec
+            | ContentType::Cid => Handled::Dropped,
         }
     }
 
@@ -223,6 +238,7 @@ impl Endpoint {
                 ContentType::ChangeCipherSpec
                 | ContentType::Alert
                 | ContentType::ApplicationData
+                | ContentType::ReturnRoutabilityCheck
                 | ContentType::Cid,
                 _,
             ) => Handled::Dropped,

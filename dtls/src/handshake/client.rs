@@ -250,6 +250,7 @@ impl ClientHandshake {
                 ec_point_formats: has_curves,
                 session_ticket: Some(ticket),
                 connection_id: has_connection_id.then_some(&self.connection_id),
+                return_routability_check: has_connection_id,
                 ..Extensions::default()
             },
         };
@@ -266,6 +267,7 @@ impl ClientHandshake {
         let offers_connection_id = self.config.connection_id != ConnectionIdOffer::None;
         let limit_was_offered = self.config.record_size_limit.is_some();
         if extensions.connection_id.is_some() && !offers_connection_id
+            || extensions.return_routability_check && extensions.connection_id.is_none()
             || extensions.record_size_limit.is_some() && !limit_was_offered
             || extensions.max_fragment_length.is_some()
         {
@@ -286,6 +288,7 @@ impl ClientHandshake {
                 peer_connection_id: extensions.connection_id.unwrap_or_default().into(),
                 has_connection_id: extensions.connection_id.is_some()
                     && !self.connection_id.is_empty(),
+                checks_paths: extensions.return_routability_check,
                 plaintext_max,
             },
             session_id: hello.session_id.into(),

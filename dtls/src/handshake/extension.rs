@@ -17,6 +17,7 @@ const EXTENDED_MASTER_SECRET: u16 = 23;
 const RECORD_SIZE_LIMIT: u16 = 28;
 const SESSION_TICKET: u16 = 35;
 const CONNECTION_ID: u16 = 54;
+const RETURN_ROUTABILITY_CHECK: u16 = 61;
 const RENEGOTIATION_INFO: u16 = 0xff01;
 
 /// The most extensions of a hello; the work per hello is bounded.
@@ -45,6 +46,8 @@ pub(crate) struct Extensions<'a> {
     pub(crate) session_ticket: Option<&'a [u8]>,
     /// RFC 9146: what records to the sender of the hello are to carry.
     pub(crate) connection_id: Option<&'a [u8]>,
+    /// RFC 9853: only with a Connection ID.
+    pub(crate) return_routability_check: bool,
     /// RFC 5746: empty in a first handshake.
     pub(crate) renegotiation_info: Option<&'a [u8]>,
     /// RFC 8422 section 5.1.2 of a server; ours are all uncompressed.
@@ -92,6 +95,7 @@ impl<'a> Extensions<'a> {
             RECORD_SIZE_LIMIT => self.record_size_limit = Some(reader.u16()?),
             SESSION_TICKET => self.session_ticket = Some(reader.rest()),
             CONNECTION_ID => self.connection_id = Some(reader.vector8()?),
+            RETURN_ROUTABILITY_CHECK => self.return_routability_check = true,
             RENEGOTIATION_INFO => self.renegotiation_info = Some(reader.vector8()?),
             _ => return Ok(()),
         }
@@ -162,6 +166,9 @@ impl<'a> Extensions<'a> {
         }
         if let Some(connection_id) = self.connection_id {
             put(out, CONNECTION_ID, |out| out.put_vector8(connection_id));
+        }
+        if self.return_routability_check {
+            put(out, RETURN_ROUTABILITY_CHECK, |_| ());
         }
     }
 }

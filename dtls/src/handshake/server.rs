@@ -288,6 +288,7 @@ fn client_hello(
         parameters: RecordParameters {
             peer_connection_id: extensions.connection_id.unwrap_or_default().into(),
             has_connection_id: extensions.connection_id.is_some(),
+            checks_paths: checks_paths(extensions),
             plaintext_max: extensions.plaintext_max()?,
         },
         session_id: None,
@@ -384,6 +385,11 @@ impl CertificateTypes {
     }
 }
 
+/// RFC 9853 section 3: without a Connection ID the address never changes.
+fn checks_paths(offered: &Extensions<'_>) -> bool {
+    offered.return_routability_check && offered.connection_id.is_some()
+}
+
 /// The extensions of our hello: answers to those of the client.
 fn answers<'a>(
     hello: &ClientHello<'a>,
@@ -404,6 +410,7 @@ fn answers<'a>(
         record_size_limit,
         session_ticket: promises_ticket.then_some(&[]),
         connection_id: offered.connection_id.map(|_| connection_id),
+        return_routability_check: checks_paths(offered),
         ..Extensions::default()
     }
 }

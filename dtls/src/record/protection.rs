@@ -107,7 +107,8 @@ impl TrafficKey {
             ContentType::ChangeCipherSpec
             | ContentType::Alert
             | ContentType::Handshake
-            | ContentType::ApplicationData => &[],
+            | ContentType::ApplicationData
+            | ContentType::ReturnRoutabilityCheck => &[],
         };
         out.push(outer as u8);
         out.put_u16(VERSION);
@@ -157,7 +158,8 @@ impl TrafficKey {
             ContentType::ChangeCipherSpec
             | ContentType::Alert
             | ContentType::Handshake
-            | ContentType::ApplicationData => Ok(content_type),
+            | ContentType::ApplicationData
+            | ContentType::ReturnRoutabilityCheck => Ok(content_type),
         }
     }
 }
