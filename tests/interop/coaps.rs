@@ -1,6 +1,7 @@
 //! Do devices by others register, send and answer over DTLS? libcoap's clients, and Eclipse Leshan
-//! on Scandium, with Connection ID.
+//! on Scandium, with Connection ID. And what do attacks on DTLS achieve?
 
+mod attacked;
 mod bootstrapped;
 
 use std::path::Path;

@@ -4,8 +4,9 @@
 //! events and callers: libcoap's programs, OpenSSL, GnuTLS, Mosquitto, Node, curl, jq and nc from
 //! the system's packages; aiocoap, Prometheus' own client, the library of Standard Webhooks and
 //! Schemathesis in a Python environment; node-smpp, aedes and oidc-provider from npm; a device on
-//! Eclipse Leshan, checks on Eclipse Californium and an SMS centre on jSMPP that Maven builds, all
-//! under `target/interop`. On a machine that has them all, this takes a moment.
+//! Eclipse Leshan, checks on Eclipse Californium, an SMS centre on jSMPP and attacks with
+//! TLS-Attacker that Maven builds, all under `target/interop`. On a machine that has them all, this
+//! takes a moment.
 
 mod maven;
 mod node;
@@ -179,7 +180,7 @@ fn meet_those_of(packages: &[&str]) -> Result<(), Stop> {
     machine::meet(&wanted.collect::<Vec<Need>>())
 }
 
-fn made_by_maven() -> [(&'static str, maven::Program); 3] {
+fn made_by_maven() -> [(&'static str, maven::Program); 4] {
     const DEVICE: [&str; 9] = [
         "LeshanDevice",
         "--endpoint",
@@ -191,6 +192,7 @@ fn made_by_maven() -> [(&'static str, maven::Program); 3] {
         "--check",
         "yes",
     ];
+    const ATTACKS: [&str; 2] = ["Attacks", "--check"];
     const CHECKS: [&str; 2] = ["Plugtest", "--check"];
     [
         (
@@ -204,6 +206,10 @@ fn made_by_maven() -> [(&'static str, maven::Program); 3] {
         (
             "SMS centre on jSMPP",
             maven::Program::of_interop("jsmpp", &["Smsc", "--check"]),
+        ),
+        (
+            "attacks with TLS-Attacker",
+            maven::Program::of_interop("tls-attacker", &ATTACKS),
         ),
     ]
 }
