@@ -1,5 +1,5 @@
-//! Do devices by others register, send and answer over DTLS? libcoap's clients, and Eclipse Leshan
-//! on Scandium, with Connection ID. And what do attacks on DTLS achieve?
+//! Do devices by others register, send and answer over DTLS? libcoap's clients, aiocoap on tinydtls,
+//! and Eclipse Leshan on Scandium, with Connection ID. And what do attacks on DTLS achieve?
 
 mod attacked;
 mod bootstrapped;
@@ -52,6 +52,31 @@ fn libcoap_with_a_wrong_key_posts_nothing() {
 }
 
 #[test]
+fn aiocoap_on_tinydtls_posts_data_of_any_length() {
+    let (service, caller) = start();
+    let lengths = [2, 1_024, 5_000];
+    let printed = aiocoap(&service, KEY, &lengths).finish();
+    let accepted = |line: &&String| line.contains(r#""code": "2.04""#);
+    assert_eq!(printed.iter().filter(accepted).count(), 3, "{printed:?}");
+    let reported = caller.once_reported(ID, lengths.len());
+    for length in lengths {
+        let expected = ReportedData::over_coap("flow", "7".repeat(length));
+        assert!(reported.contains(&expected), "{length}: {reported:?}");
+    }
+}
+
+#[test]
+fn aiocoap_on_tinydtls_with_a_wrong_key_posts_nothing() {
+    let (service, caller) = start();
+    let mut client = aiocoap(&service, "another key of 1", &[2]);
+    // decrypt_error is 51.
+    client.wait_for("an alert", |line| {
+        line.contains("FatalDTLSError: 51").then_some(())
+    });
+    assert_eq!(caller.messages(ID), [] as [Value; 0]);
+}
+
+#[test]
 fn leshan_registers_sends_and_answers_over_dtls() {
     // Its own Connection IDs: none, and of six bytes.
     for connection_id in ["0", "6"] {
@@ -96,6 +121,19 @@ fn start() -> (Service, Caller) {
     let caller = Caller::of_new_customer(&service, "Lamp Works");
     caller.create_secured_device(ID, KEY);
     (service, caller)
+}
+
+/// A device on aiocoap that posts texts of these lengths.
+fn aiocoap(service: &Service, key: &str, lengths: &[usize]) -> Program {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let python = root.join("target/interop/venv/bin/python");
+    let what = python.display();
+    assert!(python.exists(), "`cargo xtask prepare` makes {what}");
+    let mut command = Command::new(python);
+    command.arg(root.join("tests/interop/aiocoap_secured_device.py"));
+    command.arg(format!("coaps://{}", service.coaps));
+    command.args([ID, key]);
+    Program::start(command.args(lengths.iter().map(usize::to_string)))
 }
 
 /// A device on Leshan behind an address translation.

@@ -2,9 +2,9 @@
 //!
 //! Foreign CoAP and DTLS stacks, two SMS centres, two brokers, a reader of metrics, a receiver of
 //! events and callers: libcoap's programs, OpenSSL, GnuTLS, Mosquitto, Node, curl, jq and nc from
-//! the system's packages; aiocoap, Prometheus' own client, the library of Standard Webhooks and
-//! Schemathesis in a Python environment; node-smpp, aedes and oidc-provider from npm; a device on
-//! Eclipse Leshan, checks on Eclipse Californium, an SMS centre on jSMPP and attacks with
+//! the system's packages; aiocoap with tinydtls, Prometheus' own client, the library of Standard
+//! Webhooks and Schemathesis in a Python environment; node-smpp, aedes and oidc-provider from npm; a
+//! device on Eclipse Leshan, checks on Eclipse Californium, an SMS centre on jSMPP and attacks with
 //! TLS-Attacker that Maven builds, all under `target/interop`. On a machine that has them all, this
 //! takes a moment.
 
@@ -20,7 +20,7 @@ use crate::steps::{Stop, step};
 
 // Debian builds libcoap's programs once per TLS library and names them accordingly; others build
 // one.
-const NEEDS: [Need; 18] = [
+const NEEDS: [Need; 20] = [
     Need {
         what: "Python 3.10 or newer as python3",
         package: "python3",
@@ -35,6 +35,20 @@ const NEEDS: [Need; 18] = [
         what: "Python's venv and ensurepip",
         package: "python3-venv",
         is_met: || succeeds("python3", &["-c", "import venv, ensurepip"]),
+    },
+    Need {
+        what: "Python's headers, which DTLSSocket is built with",
+        package: "python3-dev",
+        is_met: || {
+            let finds = "import os, sys, sysconfig; \
+                 sys.exit(not os.path.exists(sysconfig.get_path('include') + '/Python.h'))";
+            succeeds("python3", &["-c", finds])
+        },
+    },
+    Need {
+        what: "autoreconf, which tinydtls of DTLSSocket is built with",
+        package: "autoconf",
+        is_met: || has_program("autoreconf"),
     },
     Need {
         what: "coap-client of libcoap 4.3",

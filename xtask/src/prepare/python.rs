@@ -31,7 +31,7 @@ impl Environment {
                 self.python(),
                 &[
                     "-c",
-                    "import aiocoap, prometheus_client, schemathesis, standardwebhooks",
+                    "import aiocoap, DTLSSocket, prometheus_client, schemathesis, standardwebhooks",
                 ],
             )
     }
