@@ -3,6 +3,7 @@
 
 mod attacked;
 mod bootstrapped;
+mod certified;
 
 use std::path::Path;
 use std::process::Command;
@@ -136,11 +137,16 @@ fn aiocoap(service: &Service, key: &str, lengths: &[usize]) -> Program {
     Program::start(command.args(lengths.iter().map(usize::to_string)))
 }
 
-/// A device on Leshan behind an address translation.
+/// A device on Leshan behind an address translation, with a pre-shared key.
 fn leshan(nat: &Nat, connection_id: &str) -> Program {
+    leshan_with(nat, connection_id, &["psk", KEY])
+}
+
+/// The same with these keys.
+fn leshan_with(nat: &Nat, connection_id: &str, keys: &[&str]) -> Program {
     let server = nat.address.to_string();
     let mut command = leshan_command("SecuredLeshanDevice.java");
-    Program::start(command.args([&server, ID, KEY, connection_id]))
+    Program::start(command.args([&server, ID, connection_id]).args(keys))
 }
 
 /// Runs one of the devices on Leshan.

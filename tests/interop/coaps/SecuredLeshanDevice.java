@@ -2,6 +2,7 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.net.InetAddress;
 import java.nio.charset.StandardCharsets;
+import java.util.Base64;
 import java.util.List;
 
 import org.eclipse.californium.elements.config.Configuration;
@@ -24,9 +25,12 @@ import org.eclipse.leshan.transport.californium.client.endpoint.CaliforniumClien
 import org.eclipse.leshan.transport.californium.client.endpoint.coaps.CoapsClientProtocolProvider;
 
 /**
- * A LwM2M device on Eclipse Leshan over DTLS, with a pre-shared key: {@code ADDRESS:PORT NAME KEY
- * CONNECTION_ID}, where {@code CONNECTION_ID} is the length of its own Connection IDs. Each line on standard input is one command: {@code send} or {@code update}. It
- * prints {@code registered}, {@code register-failed}, {@code updated} and {@code sent CODE}.
+ * A LwM2M device on Eclipse Leshan over DTLS: {@code ADDRESS:PORT NAME CONNECTION_ID psk KEY}, or
+ * {@code rpk} or {@code x509} with its own public key or certificate, its private key and the public
+ * key or certificate of the server, each in base64 of DER. {@code CONNECTION_ID} is the length of
+ * its own Connection IDs. Each line on standard input is one command: {@code send} or
+ * {@code update}. It prints {@code registered}, {@code register-failed}, {@code updated} and
+ * {@code sent CODE}.
  */
 final class SecuredLeshanDevice {
     private static final int SHORT_SERVER_ID = 1;
@@ -37,18 +41,14 @@ final class SecuredLeshanDevice {
     }
 
     public static void main(String[] arguments) throws Exception {
-        byte[] identity = arguments[1].getBytes(StandardCharsets.UTF_8);
-        byte[] key = arguments[2].getBytes(StandardCharsets.UTF_8);
         ObjectsInitializer objects = new ObjectsInitializer();
-        String server = "coaps://" + arguments[0];
-        objects.setInstancesForObject(LwM2mId.SECURITY,
-                Security.psk(server, SHORT_SERVER_ID, identity, key));
+        objects.setInstancesForObject(LwM2mId.SECURITY, account(arguments));
         objects.setInstancesForObject(LwM2mId.SERVER, new Server(SHORT_SERVER_ID, LIFETIME_S));
         objects.setInstancesForObject(LwM2mId.DEVICE, new Device("Lamp Works", "Lamp", "7"));
         CaliforniumClientEndpointsProvider.Builder endpoints =
                 new CaliforniumClientEndpointsProvider.Builder(new CoapsClientProtocolProvider());
         Configuration configuration = endpoints.createDefaultConfiguration();
-        configuration.set(DtlsConfig.DTLS_CONNECTION_ID_LENGTH, Integer.valueOf(arguments[3]));
+        configuration.set(DtlsConfig.DTLS_CONNECTION_ID_LENGTH, Integer.valueOf(arguments[2]));
         endpoints.setConfiguration(configuration);
         endpoints.setClientAddress(InetAddress.getByName("127.0.0.1"));
         LeshanClient client = new LeshanClientBuilder(arguments[1]).setObjects(objects.createAll())
@@ -66,6 +66,24 @@ final class SecuredLeshanDevice {
             }
         }
         Runtime.getRuntime().halt(0);
+    }
+
+    private static Security account(String[] arguments) {
+        String server = "coaps://" + arguments[0];
+        return switch (arguments[3]) {
+            case "psk" -> Security.psk(server, SHORT_SERVER_ID,
+                    arguments[1].getBytes(StandardCharsets.UTF_8),
+                    arguments[4].getBytes(StandardCharsets.UTF_8));
+            case "rpk" -> Security.rpk(server, SHORT_SERVER_ID, bytes(arguments[4]),
+                    bytes(arguments[5]), bytes(arguments[6]));
+            case "x509" -> Security.x509(server, SHORT_SERVER_ID, bytes(arguments[4]),
+                    bytes(arguments[5]), bytes(arguments[6]));
+            default -> throw new IllegalArgumentException("no such mode: " + arguments[3]);
+        };
+    }
+
+    private static byte[] bytes(String base64) {
+        return Base64.getDecoder().decode(base64);
     }
 
     private static void send(LeshanClient client) {
