@@ -70,11 +70,11 @@ pub(super) fn group_rules(text: &str) -> Result<Vec<GroupRule>, String> {
         return Err(FORM.to_owned());
     };
     let numbered = (1..).zip(rules);
-    let read = numbered.map(|(number, rule): (usize, Value)| match rule {
-        Value::Object(rule) => {
-            group_rule(rule).map_err(|why| format!("{FORM}: rule {number}: {why}"))
-        }
-        _ => Err(FORM.to_owned()),
+    let read = numbered.map(|(number, rule): (usize, Value)| {
+        let Value::Object(rule) = rule else {
+            return Err(FORM.to_owned());
+        };
+        group_rule(rule).map_err(|why| format!("{FORM}: rule {number}: {why}"))
     });
     read.collect()
 }
@@ -98,7 +98,7 @@ fn group_rule(mut rule: Map<String, Value>) -> Result<GroupRule, String> {
             PersonGrant::Customer {
                 customer: CustomerId::parse(&customer)
                     .map_err(|why| format!("`customer` {why}"))?,
-                scopes: scopes_of(scopes).map_err(|why| format!("`scopes` {why}"))?,
+                scopes: scopes_of(&scopes).map_err(|why| format!("`scopes` {why}"))?,
             }
         }
         _ => return Err("it needs `operator = true`, or `customer` and `scopes`".to_owned()),
@@ -106,11 +106,8 @@ fn group_rule(mut rule: Map<String, Value>) -> Result<GroupRule, String> {
     Ok(GroupRule { group, grant })
 }
 
-fn scopes_of(words: Vec<Value>) -> Result<Scopes, String> {
-    let words = words.into_iter().map(|word| match word {
-        Value::String(word) => Some(word),
-        _ => None,
-    });
+fn scopes_of(words: &[Value]) -> Result<Scopes, String> {
+    let words = words.iter().map(|word| word.as_str().map(str::to_owned));
     let words: Option<Vec<String>> = words.collect();
     read_scopes(&words.ok_or("must be texts")?)
 }

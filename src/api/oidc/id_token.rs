@@ -113,10 +113,10 @@ pub(super) fn verified(token: &str, keys: &[Jwk]) -> Result<Claims, InvalidIdTok
     signature_alone.validate_aud = false;
     match decode::<Claims>(token, &key, &signature_alone) {
         Ok(token) => Ok(token.claims),
-        Err(error) => Err(match error.kind() {
-            ErrorKind::InvalidSignature => InvalidIdToken::Signature,
-            _ => InvalidIdToken::Malformed,
-        }),
+        Err(error) if *error.kind() == ErrorKind::InvalidSignature => {
+            Err(InvalidIdToken::Signature)
+        }
+        Err(_) => Err(InvalidIdToken::Malformed),
     }
 }
 

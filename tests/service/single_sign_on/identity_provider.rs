@@ -206,9 +206,9 @@ pub(crate) fn parameters(encoded: &str) -> HashMap<String, String> {
 fn changed(mut object: Value, changes: &Value) -> Value {
     let properties = object.as_object_mut().unwrap();
     for (name, value) in changes.as_object().unwrap() {
-        match value {
-            Value::Null => properties.remove(name),
-            value => properties.insert(name.clone(), value.clone()),
+        match value.is_null() {
+            true => properties.remove(name),
+            false => properties.insert(name.clone(), value.clone()),
         };
     }
     object

@@ -1,6 +1,5 @@
 //! Is an identity provider called as bounded as it says?
 
-use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
 use super::peer::{Authority, OK, Peer};

@@ -201,9 +201,9 @@ fn claims(changed: &Value) -> Value {
     });
     let claims_map = claims.as_object_mut().unwrap();
     for (name, value) in changed.as_object().unwrap() {
-        match value {
-            Value::Null => claims_map.remove(name),
-            value => claims_map.insert(name.clone(), value.clone()),
+        match value.is_null() {
+            true => claims_map.remove(name),
+            false => claims_map.insert(name.clone(), value.clone()),
         };
     }
     claims
