@@ -1,5 +1,6 @@
-//! Do devices by others register, send and answer over DTLS? libcoap's clients, aiocoap on tinydtls,
-//! and Eclipse Leshan on Scandium, with Connection ID. And what do attacks on DTLS achieve?
+//! Do devices by others register, send and answer over DTLS? libcoap's clients, aiocoap on
+//! tinydtls, and Eclipse Leshan on Scandium, with Connection ID. And what do attacks on DTLS
+//! achieve?
 
 mod attacked;
 mod bootstrapped;

@@ -24,7 +24,8 @@ cargo xtask COMMAND
             environment, a device on Leshan, checks on Californium, Chromium
   console   builds the console, which the next build of the service embeds; says why if it cannot
   test      prepares, then runs every test of the project
-  fuzz      gives every codec changed inputs for some seconds: `fuzz [--seconds N] [--seed S] [--target NAME]`
+  fuzz      gives every codec changed inputs for some seconds:
+            `fuzz [--seconds N] [--seed S] [--target NAME]`
   ci        formatting, lints, documentation, crates, then every test
   sbom      writes the bill of materials of the service: target/sbom/signalbox.cdx.json, CycloneDX
   bench     measures, built for release: `bench scale`, fleets up to a million; `bench peers`, the

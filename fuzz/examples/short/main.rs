@@ -1,8 +1,8 @@
 //! Do the codecs keep their laws for a few seconds of mutated inputs, without libFuzzer?
 //!
 //! `short [--seconds N] [--seed S] [--target NAME]`: every input of every corpus, then mutated
-//! ones, each target for its share of the time, or one target for all of it. The inputs follow from the seed alone, so that the same seed
-//! reproduces the same failure.
+//! ones, each target for its share of the time, or one target for all of it. The inputs follow from
+//! the seed alone, so that the same seed reproduces the same failure.
 
 mod mutation;
 
