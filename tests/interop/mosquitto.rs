@@ -4,7 +4,7 @@
 mod commands;
 mod tls;
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
 
@@ -448,8 +448,13 @@ impl Mosquitto {
         }
     }
 
-    /// Stops the broker, which keeps its sessions.
+    /// Stops the broker, which keeps its sessions. It forgets a signal that comes before its main
+    /// loop begins, which takes connections.
     fn stop(&mut self) {
+        drop(TcpStream::connect(self.address).unwrap());
+        self.program.wait_for("that it takes connections", |line| {
+            line.contains("New connection from").then_some(())
+        });
         self.program.terminate();
         self.program.ended();
     }
