@@ -22,6 +22,13 @@ use crate::service::{DatagramEnd, LossReason, Reply};
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Census {
     pub(crate) heals: u64,
+    /// DTLS handshakes that ended in a session, in full and abbreviated.
+    pub(crate) sessions_made: u64,
+    pub(crate) sessions_resumed: u64,
+    /// Sessions that followed a device to another address.
+    pub(crate) sessions_moved: u64,
+    /// Sessions that the next process had.
+    pub(crate) sessions_kept: u64,
     pub(crate) crashes: u64,
     pub(crate) durable_without_receipt: u64,
     pub(crate) forgotten: u64,
@@ -385,7 +392,7 @@ macro_rules! rows {
 
 rows! {
     broker_received, broken_before_a_message,
-    heals, crashes, durable_without_receipt, forgotten, unsaved, panics, parked, restored, lost,
+    heals, sessions_made, sessions_resumed, sessions_moved, sessions_kept, crashes, durable_without_receipt, forgotten, unsaved, panics, parked, restored, lost,
     repeated, pages, passed_over_here, passed_over_left, unread, swept, added, forwarded, searched,
     crowded, route_hints, addressed, handled, turned, overloaded, no_place, abandoned, removed,
     retired, renamed, unknown, accepted, not_registered, queue_full, unserved, cancelled,

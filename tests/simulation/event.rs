@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 
 use engine::arbiter::effect::StoreLookup;
 use engine::arbiter::input::ActorExit;
+use engine::associations::{ClaimId, ClaimedIdentity};
 use engine::delivery::backlog::QueuedEvent;
 use engine::delivery::forwarding::{DeliveryOutcome, ForwarderTask};
 use engine::dispatch::shard_map::ArbiterId;
@@ -29,7 +30,7 @@ pub(crate) struct DeviceStep {
 /// One thing that happens. An event with the number of a run has no effect in another run.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// A datagram arrives at the service.
+    /// A datagram, or a record of a secured device, arrives at the service.
     ReachesService { from: Peer, datagram: Vec<u8> },
     /// An arbiter has handled a batch of datagrams, and sends off those for other arbiters.
     TurnEnds { at: ArbiterId, run: u64 },
@@ -49,6 +50,30 @@ pub(crate) enum Event {
     ReachesDevice { to: Peer, datagram: Vec<u8> },
     /// A simulated device is due.
     DeviceDue { who: usize },
+    /// The DTLS of a simulated device is due.
+    ClientDue { who: usize },
+    /// A record reaches the arbiter that has its session.
+    RecordForwarded {
+        at: ArbiterId,
+        from: Peer,
+        record: Vec<u8>,
+        run: u64,
+    },
+    /// A message to a device reaches the arbiter that has its session.
+    MessageForwarded {
+        at: ArbiterId,
+        who: usize,
+        message: Vec<u8>,
+        run: u64,
+    },
+    /// The disk was read for a handshake.
+    CredentialsRead {
+        at: ArbiterId,
+        look_up: (ClaimId, ClaimedIdentity),
+        run: u64,
+    },
+    /// A timeout of the associations of an arbiter is due.
+    AssociationsDue { at: ArbiterId, run: u64 },
     /// A device does something by itself.
     DeviceAction,
     /// A caller makes a call.

@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 
-use engine::credentials::DeviceCredentials;
+use dtls::ConnectionIdOffer;
+use engine::credentials::{Credential, DeviceCredentials, Psk};
 use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid};
 use engine::moment::Timestamp;
 use engine::peer::Peer;
 use engine::profile::{Profile, SecurityRequirement};
+use engine::sealed::Sealed;
 use engine::tags::Tags;
 use harness::device::SimulatedDevice;
 use harness::device::configuration::{
@@ -26,11 +28,15 @@ use protocol::lwm2m::payload::Sample;
 use protocol::lwm2m::value::Value;
 use protocol::lwm2m::version::EnablerVersion;
 
+use crate::secured::SecuredClient;
 use crate::settings::{Kinds, Shared, WorldSettings, pick};
 
 /// How many ports the roaming devices share: few, so that one device takes over the port of
 /// another.
 const SHARED_PORTS: u32 = 12;
+
+/// How many ports of a NAT the devices with DTLS share.
+const NAT_PORTS: u32 = 3;
 
 /// The two devices with one address, in a world where two devices share an address.
 pub(crate) const SHARING: (usize, usize) = (2, 4);
@@ -77,6 +83,8 @@ pub(crate) struct SimulatedEndpoint {
     pub(crate) speaks: DeviceProtocols,
     pub(crate) machine: SimulatedDevice,
     pub(crate) address: Peer,
+    /// Its DTLS, if it speaks DTLS.
+    pub(crate) secured: Option<SecuredClient>,
     /// How often it rebooted and lost its state.
     pub(crate) boot: u32,
     /// When it is woken next.
@@ -101,6 +109,10 @@ impl Fleet {
                 DeviceProtocols::Plain => plain(who, settings, rng),
             };
             let address = socket(ip_of(who, settings), port(5_001 + who as u32));
+            let address = match is_secured(who, settings.kinds) {
+                true => address.of_device(profile(who, settings).key()),
+                false => address,
+            };
             members.push(SimulatedEndpoint::new(
                 who,
                 speaks,
@@ -132,6 +144,9 @@ impl Fleet {
 
     /// Moves a device to another port of its own, or to one that devices share.
     pub(crate) fn roam(&mut self, who: usize, rng: &mut Rng) {
+        if self.members[who].secured.is_some() {
+            return self.rebind(who, rng);
+        }
         let member = &mut self.members[who];
         let to = if has_own_ip(member.of, member.speaks) {
             Peer::plain(SocketAddr::new(
@@ -149,9 +164,27 @@ impl Fleet {
         }
     }
 
+    /// A NAT gives a device with DTLS another port, which another one may have had until now.
+    fn rebind(&mut self, who: usize, rng: &mut Rng) {
+        let ip = IpAddr::V4(Ipv4Addr::new(10, 9, 0, 2));
+        let to = SocketAddr::new(ip, port(6_000 + rng.below(NAT_PORTS)));
+        if self.secured_at(to).is_none() {
+            self.members[who].address.address = to;
+        }
+    }
+
+    /// The device with DTLS that has an address now.
+    pub(crate) fn secured_at(&self, address: SocketAddr) -> Option<usize> {
+        let has_it = |member: &SimulatedEndpoint| {
+            member.secured.is_some() && member.address.address == address
+        };
+        self.members.iter().position(has_it)
+    }
+
     /// Moves a device with an address of its own to another one, and returns it.
     pub(crate) fn readdress(&mut self, who: usize, rng: &mut Rng) -> Option<IpAddr> {
-        if !has_own_ip(who, self.members[who].speaks) {
+        let member = &self.members[who];
+        if !has_own_ip(who, member.speaks) || member.secured.is_some() {
             return None;
         }
         let net = u8::try_from(20 + rng.below(200)).expect("less than 256");
@@ -220,7 +253,7 @@ pub(crate) enum DeviceProtocols {
 impl DeviceProtocols {
     pub(crate) fn of(who: usize, kinds: Kinds) -> Self {
         match (kinds, who % 5) {
-            (Kinds::One, _) | (Kinds::Many, 0 | 3) => Self::Lwm2m,
+            (Kinds::One | Kinds::Secured, _) | (Kinds::Many, 0 | 3) => Self::Lwm2m,
             (Kinds::Many, 1) => Self::Both,
             (Kinds::Many, _) => Self::Plain,
         }
@@ -239,6 +272,7 @@ impl SimulatedEndpoint {
             of,
             speaks,
             machine: SimulatedDevice::new(configuration, rng.number()),
+            secured: address.association.map(|_| client(of)),
             address,
             boot: 0,
             armed_at_ms: None,
@@ -257,6 +291,8 @@ pub(crate) fn profiles(settings: &WorldSettings) -> Vec<Profile> {
 }
 
 fn profile(who: usize, settings: &WorldSettings) -> Profile {
+    let speaks = DeviceProtocols::of(who, settings.kinds);
+    let is_secured = is_secured(who, settings.kinds);
     Profile {
         customer: CustomerId::parse("acme").unwrap(),
         device: DeviceId::parse(&format!("89{who}")).unwrap(),
@@ -264,10 +300,13 @@ fn profile(who: usize, settings: &WorldSettings) -> Profile {
         iccid: Iccid::parse(&format!("89{who}")).unwrap(),
         imsi: None,
         msisdn: None,
-        ip: has_own_ip(who, DeviceProtocols::of(who, settings.kinds)).then(|| ip_of(who, settings)),
+        ip: (has_own_ip(who, speaks) && !is_secured).then(|| ip_of(who, settings)),
         endpoint: Endpoint::parse(&format!("device-{who}")).unwrap(),
         name: None,
-        credentials: DeviceCredentials::default(),
+        credentials: match is_secured {
+            true => credentials(who),
+            false => DeviceCredentials::default(),
+        },
         security: SecurityRequirement::Any,
         created_at: Timestamp::default(),
         tags: Tags::default(),
@@ -282,6 +321,45 @@ fn has_own_ip(who: usize, speaks: DeviceProtocols) -> bool {
         DeviceProtocols::Lwm2m => who % 3 == 2,
         DeviceProtocols::Plain | DeviceProtocols::Both => true,
     }
+}
+
+/// Whether a device speaks over DTLS.
+fn is_secured(who: usize, kinds: Kinds) -> bool {
+    match kinds {
+        Kinds::One => false,
+        Kinds::Secured => true,
+        Kinds::Many => who % 5 == 3,
+    }
+}
+
+/// The pre-shared key of a device.
+pub(crate) fn key_of(who: usize) -> [u8; 16] {
+    (0x0123_4567_89ab_cdef_u128 + who as u128).to_be_bytes()
+}
+
+fn identity_of(who: usize) -> String {
+    format!("device-{who}")
+}
+
+fn credentials(who: usize) -> DeviceCredentials {
+    let psk = Psk {
+        identity: identity_of(who).into(),
+        // The simulation has no master key.
+        key: Sealed::from_bytes(Box::default()),
+    };
+    DeviceCredentials {
+        psk: Some(Credential::replacing(None, psk, Timestamp::default())),
+        ..DeviceCredentials::default()
+    }
+}
+
+/// The DTLS of a device; some have no Connection ID.
+fn client(who: usize) -> SecuredClient {
+    let connection_id = match who % 8 {
+        0 => ConnectionIdOffer::None,
+        _ => ConnectionIdOffer::Empty,
+    };
+    SecuredClient::new(&identity_of(who), &key_of(who), connection_id)
 }
 
 /// The initial address of a device.
@@ -328,10 +406,11 @@ fn configuration(who: usize, settings: &WorldSettings, rng: &mut Rng) -> Configu
     };
     let plain = Configuration::new(format!("device-{who}"));
     let mut kind = match settings.kinds {
-        Kinds::One => plain,
+        Kinds::One | Kinds::Secured => plain,
         Kinds::Many => of_some_kind(plain, rng),
     };
-    if rng.hits(settings.bootstrap_percent) {
+    // The accounts of a bootstrap here have no keys.
+    if rng.hits(settings.bootstrap_percent) && !is_secured(who, settings.kinds) {
         kind.bootstrap = Some(bootstrapping(settings, rng));
     }
     if rng.hits(settings.firmware_percent) {
@@ -367,7 +446,7 @@ fn configuration(who: usize, settings: &WorldSettings, rng: &mut Rng) -> Configu
 /// How a device asks for its bootstrap. One that refuses requests does so now and then.
 fn bootstrapping(settings: &WorldSettings, rng: &mut Rng) -> Bootstrapping {
     match settings.kinds {
-        Kinds::One => Bootstrapping {
+        Kinds::One | Kinds::Secured => Bootstrapping {
             hold_off_ms: 0,
             preferred: None,
             refused_percent: 0,

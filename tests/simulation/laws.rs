@@ -22,6 +22,7 @@ mod promises;
 mod reaching;
 pub(crate) mod rest;
 mod routing;
+mod secrecy;
 mod sending;
 mod speech;
 
@@ -32,7 +33,7 @@ use engine::arbiter::input::{DeviceCommand, DeviceReply};
 use engine::change::{Batch, Change};
 use engine::device::record::RestoredDevice;
 use engine::ids::ActionId;
-use engine::peer::Peer;
+use engine::peer::{Peer, Transport};
 use engine::rules::Rules;
 use engine::setting::SettingState;
 use engine::supervision::Unserved;
@@ -46,6 +47,7 @@ use delivering::Ledgers;
 use observing::SentNotifications;
 use plain::SentData;
 use routing::DatagramRouting;
+use secrecy::SealedMessages;
 use sending::SentSamples;
 
 /// A broken law.
@@ -93,6 +95,8 @@ pub(crate) struct LawChecker {
     answered: HashSet<(Peer, AttemptKey)>,
     /// The samples that devices sent in Sends.
     pub(crate) sent_samples: SentSamples,
+    /// What was sealed for devices and by them.
+    pub(crate) sealed: SealedMessages,
     /// The data that devices sent over plain CoAP and UDP.
     pub(crate) sent_data: SentData,
     /// The events that destinations are owed.
@@ -246,6 +250,7 @@ impl LawChecker {
             sent_notifications: SentNotifications::default(),
             answered: HashSet::new(),
             sent_samples: SentSamples::of(devices),
+            sealed: SealedMessages::of(devices),
             sent_data: SentData::of(devices),
             ledgers: Ledgers::default(),
             campaigns: CampaignRecords::default(),
@@ -460,8 +465,12 @@ impl LawChecker {
         self.sent_samples.restored(who, cause);
         self.sent_data.restored(who, cause);
         let registration = restored.record.registration.as_ref();
-        self.routing
-            .restored(who, registration.and(restored.record.peer));
+        // A device with DTLS is reached over its next session.
+        let peer = restored.record.peer.map(|peer| match peer.transport {
+            Transport::Coaps => peer.of_device(durable.key(who)),
+            Transport::Coap | Transport::Udp => peer,
+        });
+        self.routing.restored(who, registration.and(peer));
         ownership::a_device_has_one_machine(self, who)?;
         ownership::devices_are_restored_from_current_data(who, restored, durable)?;
         let pending: Vec<ActionId> = restored.pending.iter().map(|action| action.id).collect();
@@ -474,6 +483,7 @@ impl LawChecker {
         self.sent_data.crashed();
         self.routing.crashed();
         self.bootstraps.crashed();
+        self.sealed.crashed();
         self.is_alive.fill(false);
         self.is_crashed.fill(true);
         self.open.iter_mut().for_each(|open| *open = None);

@@ -4,7 +4,8 @@
 //! devices that sleep, roam, reboot and misbehave, a network that loses, repeats, delays and
 //! reorders, mailboxes that are late or full, a disk that answers late and loses what was not
 //! durable, crashes and panics at any event, devices that send while others are still being
-//! restored. The laws are checked at every event. From time to time the world heals, and must come
+//! restored. Some devices speak DTLS, whose records are forged by nobody and reach whoever has their
+//! address. The laws are checked at every event. From time to time the world heals, and must come
 //! to rest.
 //!
 //! `SIMULATION_SEED=7 SIMULATION_EVENTS=100000 cargo test --test simulation` runs one world again,
@@ -20,6 +21,7 @@ mod event;
 mod fleet;
 mod laws;
 mod scenarios;
+mod secured;
 mod service;
 mod settings;
 mod trace;

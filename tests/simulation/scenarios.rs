@@ -13,6 +13,7 @@ mod presence;
 mod promises;
 mod rest;
 mod routing;
+mod secrecy;
 mod sending;
 mod speech;
 

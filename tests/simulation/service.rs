@@ -8,6 +8,7 @@
 mod actor;
 mod acts;
 mod arbiter;
+mod associations;
 pub(crate) mod campaigns;
 pub(crate) mod deliveries;
 
@@ -35,6 +36,7 @@ pub(crate) use acts::{
     ArbiterAct, DatagramEnd, DatagramOwner, LossReason, Saves, StepInput, StepTrigger,
 };
 pub(crate) use arbiter::{Arbiter, ForwardBatch};
+use associations::ServiceAssociations;
 use campaigns::Campaigns;
 use deliveries::Deliveries;
 
@@ -173,6 +175,8 @@ pub(crate) struct Service {
     directory: Arc<Directory>,
     shard_map: ShardMap,
     arbiters: Vec<Arbiter>,
+    /// Their DTLS.
+    pub(crate) associations: ServiceAssociations,
     /// Batches on their way from one arbiter to another, in the order they were sent.
     mailboxes: BTreeMap<(ArbiterId, ArbiterId), VecDeque<ForwardBatch>>,
     /// The deliveries of events.
@@ -196,6 +200,7 @@ impl Service {
             directory: Arc::new(Directory::of(profiles, known)),
             shard_map: ShardMap::among(arbiters),
             arbiters: Vec::new(),
+            associations: ServiceAssociations::new(),
             mailboxes: BTreeMap::new(),
             deliveries: Deliveries::default(),
             campaigns: Campaigns::default(),
@@ -213,11 +218,13 @@ impl Service {
             Arbiter::new(here, self.shard_map, policy, directory, self.run)
         };
         self.arbiters = self.shard_map.arbiters().map(arbiter).collect();
+        self.associations.start(self.shard_map);
     }
 
     /// Ends the service at any point: everything that is not on the disk is lost.
     pub(crate) fn crash(&mut self) {
         self.arbiters.clear();
+        self.associations.crash();
         self.mailboxes.clear();
         self.deliveries = Deliveries::default();
         self.campaigns = Campaigns::default();

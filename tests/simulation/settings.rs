@@ -56,8 +56,10 @@ pub(crate) struct WorldSettings {
 pub(crate) enum Kinds {
     /// All devices speak LwM2M alike.
     One,
+    /// All devices speak LwM2M alike, over DTLS.
+    Secured,
     /// Some also or only speak plain CoAP and bare UDP. They offer more or less, in different
-    /// formats, and some announce formats that they refuse.
+    /// formats, and some announce formats that they refuse. Some speak LwM2M over DTLS.
     Many,
 }
 

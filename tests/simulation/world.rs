@@ -12,6 +12,7 @@ mod plain;
 mod renaming;
 mod restoring;
 mod routing;
+mod secured;
 mod sending;
 mod serving;
 
@@ -297,6 +298,25 @@ impl World {
             Event::LookedUp { at, look_up, run } => self.looked_up(at, look_up, run),
             Event::ReachesDevice { to, datagram } => self.reach_device(to, &datagram),
             Event::DeviceDue { who } => self.device_due(who),
+            Event::ClientDue { who } => self.client_due(who),
+            Event::RecordForwarded {
+                at,
+                from,
+                record,
+                run,
+            } => self.record_forwarded(at, from, &record, run),
+            Event::MessageForwarded {
+                at,
+                who,
+                message,
+                run,
+            } => self.message_forwarded(at, who, &message, run),
+            Event::CredentialsRead {
+                at,
+                look_up: (claim, identity),
+                run,
+            } => self.credentials_read(at, (claim, &identity), run),
+            Event::AssociationsDue { at, run } => self.associations_due(at, run),
             Event::DeviceAction => self.act_of_device(),
             Event::Call => self.call(),
             Event::Rush { run } => self.rush(run),

@@ -10,6 +10,7 @@ use engine::device::record::{Connectivity, DeviceRecord, RestoredDevice};
 use engine::dispatch::DevicesAtAddress;
 use engine::ids::{ActionId, DeviceKey};
 use engine::known_devices::{DeviceMark, KnownDevices};
+use engine::peer::Peer;
 use engine::policy::CustomerSettings;
 use engine::profile::Profile;
 use engine::setting::{Setting, SettingName, SettingState};
@@ -35,9 +36,14 @@ pub(crate) struct RestorePage {
 impl Durable {
     /// The data a machine is restored from, if the device exists.
     pub(crate) fn restored(&self, who: usize) -> Option<RestoredDevice> {
+        let mut record = self.records[who].clone();
+        // Of an association the store knows the address.
+        record.peer = record
+            .peer
+            .map(|peer| Peer::at(peer.address, peer.transport));
         self.exists(who).then(|| RestoredDevice {
             profile: self.profiles[who].clone(),
-            record: self.records[who].clone(),
+            record,
             pending: self.pending(who).cloned().collect(),
             recent_events: self.histories[who].reported_before().into(),
         })

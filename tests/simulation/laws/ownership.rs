@@ -85,8 +85,12 @@ pub(crate) fn devices_are_restored_from_current_data(
     hold(law, durable.exists(who), || {
         format!("device {who} comes back after it was removed")
     })?;
-    let current = durable.record(who);
-    hold(law, restored.record == *current, || {
+    let mut current = durable.record(who).clone();
+    if let (Some(peer), Some(found)) = (&mut current.peer, restored.record.peer) {
+        // An association ends with the process, and is known again once its device is heard.
+        peer.association = found.association;
+    }
+    hold(law, restored.record == current, || {
         format!(
             "device {who} is {current:?} and comes back as {:?}",
             restored.record

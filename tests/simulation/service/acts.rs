@@ -1,5 +1,7 @@
 //! How does the service act on the world, and what becomes of the datagrams it receives?
 
+use std::net::SocketAddr;
+
 use engine::arbiter::effect::StoreLookup;
 use engine::arbiter::input::ActorExit;
 use engine::bootstrap::BootstrapOrder;
@@ -68,6 +70,12 @@ pub(crate) enum ArbiterAct {
         who: Option<usize>,
         to: Peer,
         datagram: Vec<u8>,
+    },
+    /// Answers over the session of the arbiter that a message of a device came over.
+    SealAnswer {
+        who: usize,
+        address: SocketAddr,
+        message: Vec<u8>,
     },
     /// Sends a bare datagram, or fails to.
     Throw {

@@ -118,15 +118,13 @@ impl Arbiter {
         self.decide(turn, |machine, at, out| machine.start(at.now, out));
     }
 
-    /// Handles a datagram from the socket.
-    pub(crate) fn handle_datagram(
+    /// Handles a datagram from the socket, or a message over DTLS.
+    pub(crate) fn handle_received(
         &mut self,
-        number: u64,
-        from: Peer,
-        bytes: &[u8],
+        (number, from): (u64, Peer),
+        received: Received,
         turn: &mut ServiceTurn<'_>,
     ) {
-        let received = Received::decode(number, from, bytes);
         let whose = self.directory.whose(from, &received.classified);
         turn.acts.push(ArbiterAct::Sorted { number, whose });
         self.decide(turn, |machine, at, out| {
@@ -381,8 +379,13 @@ impl Arbiter {
                 datagram,
             }),
             ArbiterEffect::ReadImage(_) => panic!("no device here downloads"),
-            // No device of the simulation speaks DTLS.
-            ArbiterEffect::SendSecured(device, ..) => panic!("{device} has no association"),
+            ArbiterEffect::SendSecured(device, address, message) => {
+                turn.acts.push(ArbiterAct::SealAnswer {
+                    who: self.directory.who(device),
+                    address,
+                    message,
+                });
+            }
             ArbiterEffect::Drop(number, reason) => {
                 let end = DatagramEnd::Turned(reason);
                 turn.acts.push(ArbiterAct::Ended { number, end });
@@ -588,6 +591,11 @@ impl Arbiter {
             .map(|input| numbers_of(input).len())
             .sum();
         self.machine.datagrams_held() + outgoing + waiting
+    }
+
+    /// The arbiter that has the session with a device.
+    pub(crate) fn association_home(&self, key: DeviceKey) -> Option<ArbiterId> {
+        self.machine.association_home(key)
     }
 
     pub(crate) fn here(&self) -> ArbiterId {

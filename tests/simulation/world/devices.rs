@@ -38,11 +38,18 @@ impl World {
         if to.transport == Transport::Udp {
             return self.reach_bare(to, datagram);
         }
+        if to.transport == Transport::Coaps {
+            return self.record_reaches_device(to, datagram);
+        }
         let Some(who) = self.fleet.who_is_at(to) else {
             self.reject_at(to, datagram);
             let port = Self::port_of(to);
             return self.note(TraceEvent::NobodyHears { port });
         };
+        self.device_hears(who, datagram);
+    }
+
+    pub(super) fn device_hears(&mut self, who: usize, datagram: &[u8]) {
         self.note(TraceEvent::DeviceHears {
             who,
             datagram: datagram.into(),
@@ -168,6 +175,9 @@ impl World {
         let samples = &self.fleet.member(who).sends;
         let sent = (self.now_ms, from);
         self.laws.sent_samples.receive(sent, &datagram, samples);
+        if self.fleet.member(who).secured.is_some() {
+            return self.device_seals(who, datagram);
+        }
         self.travel(|| Event::ReachesService {
             from,
             datagram: datagram.clone(),
@@ -197,6 +207,10 @@ impl World {
         let says_plainly = match self.fleet.member(who).speaks {
             DeviceProtocols::Plain => 60,
             DeviceProtocols::Both | DeviceProtocols::Lwm2m => 8,
+        };
+        let says_plainly = match self.fleet.member(who).secured {
+            Some(_) => 0,
+            None => says_plainly,
         };
         if self.rng.hits(says_plainly) {
             return self.say_plainly(who);
@@ -240,6 +254,9 @@ impl World {
         let member = self.fleet.member_mut(who);
         member.boot += 1;
         member.machine.power_off();
+        if let Some(client) = &mut member.secured {
+            client.power_off();
+        }
         self.forget_download(who);
     }
 

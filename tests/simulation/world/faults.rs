@@ -16,7 +16,8 @@ impl World {
             return;
         }
         match self.rng.below(10) {
-            0..3 => self.crash(),
+            0 => self.stop(),
+            1..3 => self.crash(),
             3..6 => self.injected_panic(),
             6..8 => self.fill_the_disk(),
             _ => self.stall_the_disk(),
@@ -37,6 +38,7 @@ impl World {
         }
         self.census.crashes += 1;
         self.note(TraceEvent::World("the service crashes"));
+        self.count_associations();
         self.service.crash();
         self.links.clear();
         self.callers.hang_up();

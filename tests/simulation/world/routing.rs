@@ -1,11 +1,11 @@
 //! How datagrams reach the service from the network, and how they are forwarded between arbiters.
 
 use engine::arbiter::effect::StoreLookup;
-use engine::arbiter::input::StoreUnavailable;
+use engine::arbiter::input::{Received, StoreUnavailable};
 use engine::dispatch::DropReason;
 use engine::dispatch::router::ForwardedDatagram;
 use engine::dispatch::shard_map::ArbiterId;
-use engine::peer::Peer;
+use engine::peer::{Peer, Transport};
 
 use super::World;
 use crate::event::Event;
@@ -20,6 +20,9 @@ impl World {
         if !self.service.is_up() {
             return;
         }
+        if from.transport == Transport::Coaps {
+            return self.record_reaches_service(from, datagram);
+        }
         let at = self.service.dealt_to(from);
         let number = self.next_number();
         self.note(TraceEvent::ServiceHears {
@@ -28,9 +31,20 @@ impl World {
             number,
             datagram: datagram.into(),
         });
+        let received = Received::decode(number, from, datagram);
+        self.receive(at, (number, from), received);
+    }
+
+    /// An arbiter handles what it has received.
+    pub(super) fn receive(
+        &mut self,
+        at: ArbiterId,
+        (number, from): (u64, Peer),
+        received: Received,
+    ) {
         self.laws.routing.received(number);
         self.serve(at, |arbiter, turn| {
-            arbiter.handle_datagram(number, from, datagram, turn)
+            arbiter.handle_received((number, from), received, turn);
         });
         // Now and then a turn has more datagrams, and those for other arbiters are sent at its end.
         if self.rng.below(8) == 0 {

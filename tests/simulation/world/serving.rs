@@ -176,6 +176,7 @@ impl World {
             who,
             does: "is removed",
         });
+        self.end_sessions(who);
         if self.activity == Activity::Lively {
             let at_ms = self.later_ms();
             self.queue.push(at_ms, Event::Added { who });
@@ -218,7 +219,18 @@ impl World {
                 who,
                 to,
                 datagram,
-            } => self.send(step, who, to, datagram),
+            } => self.send(at, (step, who), to, datagram),
+            ArbiterAct::SealAnswer {
+                who,
+                address,
+                message,
+            } => {
+                self.note(TraceEvent::ServiceSays {
+                    port: address.port(),
+                    datagram: message.as_slice().into(),
+                });
+                self.seal_answer(at, (who, address), &message);
+            }
             ArbiterAct::Throw {
                 step,
                 who,
@@ -292,7 +304,13 @@ impl World {
             .push(self.disk.busy_until_ms, Event::Committed { run });
     }
 
-    fn send(&mut self, step: Option<u64>, who: Option<usize>, to: Peer, datagram: Vec<u8>) {
+    fn send(
+        &mut self,
+        at: ArbiterId,
+        (step, who): (Option<u64>, Option<usize>),
+        to: Peer,
+        datagram: Vec<u8>,
+    ) {
         let port = Self::port_of(to);
         self.note(TraceEvent::ServiceSays {
             port,
@@ -313,6 +331,9 @@ impl World {
         };
         let verdict = self.laws.left(&outcome, &self.disk.durable);
         self.check(verdict);
+        if let (Some(who), Some(_)) = (who, to.association) {
+            return self.send_secured(at, who, datagram);
+        }
         self.travel(|| Event::ReachesDevice {
             to,
             datagram: datagram.clone(),

@@ -1,0 +1,69 @@
+//! Laws about DTLS: what a device is told reaches the holder of its key only, and what is heard of a
+//! device was said by it; each of both once.
+
+use std::collections::HashMap;
+
+use super::{Verdict, hold};
+
+/// The messages that were sealed and did not arrive, and how often each, by device.
+pub(crate) struct SealedMessages {
+    told: Vec<HashMap<Vec<u8>, u32>>,
+    said: Vec<HashMap<Vec<u8>, u32>>,
+    /// The devices that were heard since the start.
+    is_heard: Vec<bool>,
+}
+
+impl SealedMessages {
+    pub(super) fn of(devices: usize) -> Self {
+        Self {
+            told: (0..devices).map(|_| HashMap::new()).collect(),
+            said: (0..devices).map(|_| HashMap::new()).collect(),
+            is_heard: vec![false; devices],
+        }
+    }
+
+    /// The service seals a message to a device.
+    pub(crate) fn told(&mut self, who: usize, message: &[u8]) {
+        *self.told[who].entry(message.to_vec()).or_default() += 1;
+    }
+
+    /// A device opens a message of the service.
+    pub(crate) fn reached(&mut self, who: usize, message: &[u8]) -> Verdict {
+        let is_own = take(&mut self.told[who], message);
+        hold(
+            "what_a_device_is_told_reaches_the_holder_of_its_key_only",
+            is_own,
+            || format!("device {who} opens {message:02x?}, which is not for it, or not again"),
+        )
+    }
+
+    /// A device seals a message to the service.
+    pub(crate) fn said(&mut self, who: usize, message: &[u8]) {
+        *self.said[who].entry(message.to_vec()).or_default() += 1;
+    }
+
+    /// The service opens a message of a device.
+    pub(crate) fn heard(&mut self, who: usize, message: &[u8]) -> Verdict {
+        self.is_heard[who] = true;
+        let is_own = take(&mut self.said[who], message);
+        hold("what_is_heard_of_a_device_was_said_by_it", is_own, || {
+            format!("device {who} has not said {message:02x?}, or not again")
+        })
+    }
+
+    /// The service ends, and knows no session until its device is heard again.
+    pub(super) fn crashed(&mut self) {
+        self.is_heard.fill(false);
+    }
+
+    /// Whether a device was heard over a session since the start.
+    pub(super) fn is_heard(&self, who: usize) -> bool {
+        self.is_heard[who]
+    }
+}
+
+/// Takes one of the messages away, if it is there.
+fn take(messages: &mut HashMap<Vec<u8>, u32>, message: &[u8]) -> bool {
+    let count = messages.get_mut(message).filter(|count| **count > 0);
+    count.map(|count| *count -= 1).is_some()
+}

@@ -1,0 +1,334 @@
+//! How devices and the service speak over DTLS: records on the network, and a session at both ends.
+
+use std::net::SocketAddr;
+
+use dtls::Moment;
+use engine::arbiter::input::Received;
+use engine::associations::handshake::HandshakeOutcome;
+use engine::associations::{
+    AssociationEffect, Associations, ClaimId, ClaimedIdentity, KnownCredentials, OpenPsk,
+    SecureMoment,
+};
+use engine::dispatch::shard_map::ArbiterId;
+use engine::ids::DeviceKey;
+use engine::moment::Timestamp;
+use engine::peer::Peer;
+use harness::rng::Rng;
+use zeroize::Zeroizing;
+
+use super::World;
+use crate::event::Event;
+use crate::fleet;
+use crate::secured::{ClientOutput, SecuredClient};
+use crate::trace::TraceEvent;
+
+impl World {
+    /// A device says something over its session.
+    pub(super) fn device_seals(&mut self, who: usize, message: Vec<u8>) {
+        let of = self.fleet.member(who).of;
+        self.laws.sealed.said(of, &message);
+        self.let_client(who, |client, m, out| client.say(m, message, out));
+    }
+
+    /// A record reaches the device that has the address now.
+    pub(super) fn record_reaches_device(&mut self, to: Peer, record: &[u8]) {
+        match self.fleet.secured_at(to.address) {
+            Some(who) => {
+                self.let_client(who, |client, m, out| client.handle_record(m, record, out));
+            }
+            None => self.note(TraceEvent::NobodyHears {
+                port: Self::port_of(to),
+            }),
+        }
+    }
+
+    pub(super) fn client_due(&mut self, who: usize) {
+        let now_ms = self.now_ms;
+        if let Some(client) = &mut self.fleet.member_mut(who).secured {
+            client.armed_at_ms.take_if(|at_ms| *at_ms <= now_ms);
+        }
+        self.let_client(who, SecuredClient::handle_timeout);
+    }
+
+    fn let_client(
+        &mut self,
+        who: usize,
+        act: impl FnOnce(&mut SecuredClient, &mut Moment<'_>, &mut Vec<ClientOutput>),
+    ) {
+        let member = self.fleet.member_mut(who);
+        let Some(client) = &mut member.secured else {
+            return;
+        };
+        let from = Peer::secured(member.address.address);
+        let mut outputs = Vec::new();
+        {
+            let mut entropy = entropy(&mut self.rng);
+            let mut m = Moment {
+                now: dtls::Timestamp::from_ms(self.now_ms as u64),
+                entropy: &mut entropy,
+            };
+            act(client, &mut m, &mut outputs);
+        }
+        if let Some(at_ms) = client.next_timeout_ms()
+            && client.armed_at_ms.is_none_or(|armed_at| at_ms < armed_at)
+        {
+            client.armed_at_ms = Some(at_ms);
+            let at_ms = at_ms.max(self.now_ms);
+            self.queue.push(at_ms, Event::ClientDue { who });
+        }
+        for output in outputs {
+            match output {
+                ClientOutput::Send(record) => self.travel(|| Event::ReachesService {
+                    from,
+                    datagram: record.clone(),
+                }),
+                ClientOutput::Hear(message) => {
+                    let of = self.fleet.member(who).of;
+                    let verdict = self.laws.sealed.reached(of, &message);
+                    self.check(verdict);
+                    self.device_hears(who, &message);
+                }
+            }
+        }
+    }
+
+    /// A record reaches a socket of the service.
+    pub(super) fn record_reaches_service(&mut self, from: Peer, record: &[u8]) {
+        let at = self.service.dealt_to(from);
+        self.decide_secured(at, |associations, m, out| {
+            associations.handle_datagram(m, from, record, out);
+        });
+    }
+
+    /// A record reaches the arbiter that has its session.
+    pub(super) fn record_forwarded(&mut self, at: ArbiterId, from: Peer, record: &[u8], run: u64) {
+        if self.service.is_up_since(run) {
+            self.decide_secured(at, |associations, m, out| {
+                associations.handle_forwarded(m, from, record, out);
+            });
+        }
+    }
+
+    pub(super) fn associations_due(&mut self, at: ArbiterId, run: u64) {
+        if self.service.is_up_since(run) {
+            self.service.associations.disarm(at, self.now_ms);
+            self.decide_secured(at, Associations::handle_timeout);
+        }
+    }
+
+    /// The disk has been read for a handshake.
+    pub(super) fn credentials_read(
+        &mut self,
+        at: ArbiterId,
+        (claim, identity): (ClaimId, &ClaimedIdentity),
+        run: u64,
+    ) {
+        if !self.service.is_up_since(run) {
+            return;
+        }
+        let durable = &self.disk.durable;
+        let mut existing = (0..durable.devices()).filter(|who| durable.exists(*who));
+        let found = existing.find_map(|who| {
+            let profile = durable.profile(who);
+            let psks = identity.psks_of(profile).into_iter();
+            let open = |psk| OpenPsk::new(psk, Zeroizing::new(fleet::key_of(who).to_vec()));
+            let psks: Vec<OpenPsk> = psks.map(open).collect();
+            (!psks.is_empty()).then(|| KnownCredentials {
+                profile: Box::new(profile.clone()),
+                psks,
+                authorities: None,
+            })
+        });
+        let found = self.read().map(|()| found);
+        self.decide_secured(at, |associations, m, out| {
+            associations.handle_credentials(m, claim, found, out);
+        });
+    }
+
+    /// The service sends a device a message over its session, which another arbiter may have.
+    pub(super) fn send_secured(&mut self, at: ArbiterId, who: usize, message: Vec<u8>) {
+        let key = self.disk.durable.key(who);
+        let home = self.service.arbiter_mut(at).association_home(key);
+        match home {
+            Some(home) if home != at => {
+                let (run, at_ms) = (self.service.run(), self.now_ms + self.forwarding_ms());
+                let message = Event::MessageForwarded {
+                    at: home,
+                    who,
+                    message,
+                    run,
+                };
+                self.queue.push(at_ms, message);
+            }
+            Some(_) => self.seal(at, who, &message),
+            None => {}
+        }
+    }
+
+    pub(super) fn message_forwarded(
+        &mut self,
+        at: ArbiterId,
+        who: usize,
+        message: &[u8],
+        run: u64,
+    ) {
+        if self.service.is_up_since(run) {
+            self.seal(at, who, message);
+        }
+    }
+
+    /// An arbiter seals a message to a device, if it has a session with it.
+    fn seal(&mut self, at: ArbiterId, who: usize, message: &[u8]) {
+        let key = self.disk.durable.key(who);
+        let mut is_sealed = false;
+        self.decide_secured(at, |associations, m, out| {
+            is_sealed = associations.send(m, key, message, out);
+        });
+        if is_sealed {
+            self.laws.sealed.told(who, message);
+        }
+    }
+
+    /// An arbiter seals an answer to a device, if it has a session with it.
+    pub(super) fn seal_answer(
+        &mut self,
+        at: ArbiterId,
+        (who, address): (usize, SocketAddr),
+        message: &[u8],
+    ) {
+        let to = (self.disk.durable.key(who), address);
+        let mut is_sealed = false;
+        self.decide_secured(at, |associations, m, out| {
+            is_sealed = associations.answer(m, to, message, out);
+        });
+        if is_sealed {
+            self.laws.sealed.told(who, message);
+        }
+    }
+
+    /// The sessions of a device that was removed end.
+    pub(super) fn end_sessions(&mut self, who: usize) {
+        if !self.service.is_up() {
+            return;
+        }
+        let key = self.disk.durable.key(who);
+        for at in self.service.shard_map().arbiters() {
+            self.decide_secured(at, |associations, m, out| associations.end(m, key, out));
+        }
+    }
+
+    /// The service is stopped in order: it keeps its sessions for the next start.
+    pub(crate) fn stop(&mut self) {
+        if self.service.is_up() {
+            self.note(TraceEvent::World("the service keeps its sessions"));
+            self.census.sessions_kept += self.service.associations.keep();
+            self.crash();
+        }
+    }
+
+    /// Counts the handshakes of a process that is about to end.
+    pub(super) fn count_associations(&mut self) {
+        for counts in self.service.associations.counts() {
+            let of = |outcome: HandshakeOutcome| counts.handshakes[outcome.index()];
+            self.census.sessions_made += of(HandshakeOutcome::Completed);
+            self.census.sessions_resumed += of(HandshakeOutcome::Resumed);
+            self.census.sessions_moved += counts.address_changes;
+        }
+    }
+
+    fn decide_secured(
+        &mut self,
+        at: ArbiterId,
+        input: impl FnOnce(&mut Associations, &mut SecureMoment<'_>, &mut Vec<AssociationEffect>),
+    ) {
+        let mut effects = Vec::new();
+        let associations = self.service.associations.of(at);
+        {
+            let mut entropy = entropy(&mut self.rng);
+            let mut m = SecureMoment {
+                now: Timestamp::from_ms(self.now_ms),
+                entropy: &mut entropy,
+            };
+            input(associations, &mut m, &mut effects);
+        }
+        if let Some(due) = associations.next_timeout() {
+            let at_ms = due.as_ms().max(self.now_ms);
+            if self.service.associations.arm(at, at_ms) {
+                let run = self.service.run();
+                self.queue.push(at_ms, Event::AssociationsDue { at, run });
+            }
+        }
+        for effect in effects {
+            self.perform_secured(at, effect);
+        }
+    }
+
+    fn perform_secured(&mut self, at: ArbiterId, effect: AssociationEffect) {
+        let run = self.service.run();
+        match effect {
+            AssociationEffect::Send(to, record) => self.travel(|| Event::ReachesDevice {
+                to,
+                datagram: record.clone(),
+            }),
+            AssociationEffect::Forward(to, from, record) => {
+                let at_ms = self.now_ms + self.forwarding_ms();
+                let record = Event::RecordForwarded {
+                    at: to,
+                    from,
+                    record,
+                    run,
+                };
+                self.queue.push(at_ms, record);
+            }
+            AssociationEffect::LookUp(claim, identity) => {
+                let at_ms = self.now_ms + self.read_ms();
+                let look_up = (claim, identity);
+                self.queue
+                    .push(at_ms, Event::CredentialsRead { at, look_up, run });
+            }
+            AssociationEffect::Receive(device, peer, message) => {
+                self.message_received(at, device, peer, &message);
+            }
+            AssociationEffect::Refuse(device, peer, fault) => {
+                let number = self.number_at(at);
+                let refused = Received::refused_handshake(number, device, peer, fault);
+                self.receive(at, (number, peer), refused);
+            }
+            AssociationEffect::ReceiveForBootstrap(..) | AssociationEffect::Commit(_) => {
+                panic!("no key here replaces another")
+            }
+        }
+    }
+
+    fn message_received(&mut self, at: ArbiterId, device: DeviceKey, peer: Peer, message: &[u8]) {
+        let who = self.service.who(device);
+        let verdict = self.laws.sealed.heard(who, message);
+        self.check(verdict);
+        let number = self.number_at(at);
+        self.note(TraceEvent::ServiceHears {
+            port: Self::port_of(peer),
+            at,
+            number,
+            datagram: message.into(),
+        });
+        let received = Received::decode_secured(number, device, peer, message);
+        self.receive(at, (number, peer), received);
+    }
+
+    /// A number that says where the session of a message is, as the shell gives it.
+    fn number_at(&mut self, at: ArbiterId) -> u64 {
+        at.datagram_number(self.next_number())
+    }
+
+    /// How long a message takes from one arbiter to another.
+    fn forwarding_ms(&mut self) -> i64 {
+        i64::from(match self.rng.hits(self.faults.busy_percent) {
+            true => self.rng.below(3_000),
+            false => self.rng.below(4),
+        })
+    }
+}
+
+fn entropy(rng: &mut Rng) -> impl FnMut(&mut [u8]) + '_ {
+    |bytes| bytes.fill_with(|| rng.number() as u8)
+}
