@@ -614,7 +614,7 @@ impl<H, R> Arbiter<H, R> {
             Child::Running { .. } | Child::Parked => None,
         });
         let datagrams = waiting.flatten().map(|input| match input {
-            DeviceInput::Datagram(arrival) => arrival.datagrams(),
+            DeviceInput::Datagram(arrival) => arrival.numbers().count(),
             DeviceInput::Timeout | DeviceInput::DropUnfinished | DeviceInput::Command(_) => 0,
         });
         self.looked_up() + datagrams.sum::<usize>()

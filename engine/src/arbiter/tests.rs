@@ -37,6 +37,18 @@ fn a_registration_waits_until_its_device_is_found_and_restored() {
 }
 
 #[test]
+fn a_refused_handshake_waits_until_its_device_is_restored() {
+    let mut fixture = ArbiterFixture::new();
+    assert_eq!(fixture.refuses_handshake(METER), ["look up meter-0"]);
+    assert_eq!(fixture.arbiter.datagrams_held(), 1);
+    assert_eq!(fixture.restored(), ["spawn meter-0"]);
+    let refused =
+        "deliver refused handshake: the sender has another key than the device to meter-0";
+    assert_eq!(fixture.spawned(METER), [refused]);
+    assert_eq!(fixture.arbiter.datagrams_held(), 0);
+}
+
+#[test]
 fn a_registration_with_an_unknown_name_is_forbidden() {
     let mut fixture = ArbiterFixture::new();
     fixture.receives(&register());

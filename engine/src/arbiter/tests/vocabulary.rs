@@ -13,6 +13,7 @@ use crate::arbiter::input::{
     StoreUnavailable,
 };
 use crate::arbiter::{Arbiter, ArbiterEffects, ArbiterLimits, SETTLED_AFTER_MS};
+use crate::associations::handshake::HandshakeFault;
 use crate::credentials::DeviceCredentials;
 use crate::datagram::Inbound;
 use crate::device::record::{DeviceRecord, RestoredDevice};
@@ -152,6 +153,15 @@ impl ArbiterFixture {
         let number = self.here.datagram_number(self.datagrams);
         let received = Received::decode(number, peer(), &message.encode());
         self.take(|arbiter, at, out| arbiter.handle_datagram(at, received, out))
+    }
+
+    /// A handshake is refused to a peer that claims to be a device.
+    pub(super) fn refuses_handshake(&mut self, name: &str) -> Vec<String> {
+        self.datagrams += 1;
+        let number = self.here.datagram_number(self.datagrams);
+        let why = HandshakeFault::WrongKey;
+        let refused = Received::refused_handshake(number, key(name), peer(), why);
+        self.take(|arbiter, at, out| arbiter.handle_datagram(at, refused, out))
     }
 
     /// Handles a datagram that the other arbiter forwarded.
