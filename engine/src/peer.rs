@@ -127,18 +127,20 @@ impl Peer {
         self.address.ip()
     }
 
-    /// The bytes that tell this endpoint from others, also after a restart. An association has
-    /// none, because no session outlives the process.
-    pub(crate) fn lasting_bytes(&self) -> Option<[u8; 19]> {
-        let ip = match self.ip() {
-            IpAddr::V4(ip) => ip.to_ipv6_mapped(),
-            IpAddr::V6(ip) => ip,
-        };
+    /// The bytes that tell this endpoint of a device from others, also after a restart. The
+    /// association with the device is one endpoint at any address.
+    pub(crate) fn lasting_bytes(&self) -> [u8; 19] {
         let mut bytes = [0; 19];
-        bytes[..16].copy_from_slice(&ip.octets());
-        bytes[16..18].copy_from_slice(&self.address.port().to_be_bytes());
         bytes[18] = self.transport as u8;
-        self.association.is_none().then_some(bytes)
+        if self.association.is_none() {
+            let ip = match self.ip() {
+                IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+                IpAddr::V6(ip) => ip,
+            };
+            bytes[..16].copy_from_slice(&ip.octets());
+            bytes[16..18].copy_from_slice(&self.address.port().to_be_bytes());
+        }
+        bytes
     }
 
     /// The part that decides equality; an association is the same at any address.

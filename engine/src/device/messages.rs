@@ -75,11 +75,8 @@ impl<'s> Messages<'s> {
     /// Whether the data of a request were stored before the device was restored. The answer to it
     /// may have been lost with the process.
     pub(super) fn was_stored(&self, cx: &Context<'_>, datagram: &Datagram) -> bool {
-        let endpoint = datagram.peer.lasting_bytes();
-        endpoint.is_some_and(|endpoint| {
-            let now_ms = cx.now().as_ms();
-            self.recent.was_stored(now_ms, &datagram.message, &endpoint)
-        })
+        let (now_ms, endpoint) = (cx.now().as_ms(), datagram.peer.lasting_bytes());
+        self.recent.was_stored(now_ms, &datagram.message, &endpoint)
     }
 
     /// Answers a request and remembers the answer.
@@ -227,10 +224,9 @@ pub(super) fn restored(now: Timestamp, device: DeviceKey, last: &[EventId]) -> D
     recent
 }
 
-/// The mark by which a message is recognised after a restart, if it can be.
-pub(super) fn mark_of(datagram: &Datagram) -> Option<MessageMark> {
-    let endpoint = datagram.peer.lasting_bytes()?;
-    Some(MessageMark::of(&datagram.message, &endpoint))
+/// The mark by which a message is recognised after a restart.
+pub(super) fn mark_of(datagram: &Datagram) -> MessageMark {
+    MessageMark::of(&datagram.message, &datagram.peer.lasting_bytes())
 }
 
 /// An error response with a diagnostic text.

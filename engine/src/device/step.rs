@@ -113,7 +113,7 @@ impl<'s> Step<'s> {
     /// Handles an answer. What is published names it, so that the events of one message are known
     /// as such after a restart, and do not displace those of many messages.
     fn take_named_answer(&mut self, datagram: &Datagram) -> UplinkKind {
-        self.cx.reporting = messages::mark_of(datagram);
+        self.cx.reporting = Some(messages::mark_of(datagram));
         let kind = self.take_answer(datagram);
         self.cx.reporting = None;
         kind
@@ -126,7 +126,7 @@ impl<'s> Step<'s> {
         if may_report && self.messages.was_stored(&self.cx, datagram) {
             return self.accept_again(route, datagram);
         }
-        self.cx.reporting = messages::mark_of(datagram);
+        self.cx.reporting = Some(messages::mark_of(datagram));
         let kind = self.take_request(route, datagram);
         self.cx.reporting = None;
         kind

@@ -5,7 +5,7 @@ use protocol::coap::message::Message;
 use protocol::lwm2m::payload::SAMPLES_MAX;
 
 use super::vocabulary::{
-    DeviceFixture, HOME, Lines, S, all, data_published, published, read, sent, without_record,
+    DeviceFixture, HOME, Lines, S, all, data_published, peer, published, read, sent, without_record,
 };
 use crate::limits::{Limits, RESTORED_EVENTS_MS};
 use crate::step_event::UplinkKind;
@@ -16,6 +16,10 @@ const PUBLISHED: &str = "/3303/0/5700=21.5 for sent";
 
 /// Another port of the device.
 const OTHER_PORT: &str = "10.0.0.1:5684";
+
+/// The association of the device, at two addresses.
+const HERE: &str = "10.0.9.1:5684 over DTLS";
+const THERE: &str = "10.0.9.2:61000 over DTLS";
 
 #[test]
 fn a_send_repeated_after_a_restart_is_answered_and_not_published_again() {
@@ -46,6 +50,18 @@ fn data_repeated_after_a_restart_is_answered_and_not_published_again() {
         let expected = vec![format!("send {port}: ACK 2.04 to 102")];
         assert_eq!(without_record(effects), expected);
     }
+}
+
+#[test]
+fn data_repeated_over_dtls_after_a_restart_is_recognised_at_any_address() {
+    let mut fixture = DeviceFixture::new();
+    let message = fixture.data("t", "21.5");
+    let effects = fixture.at(S).receives(HERE, &message);
+    assert!(effects.contains(&data_published("21.5")[0]), "{effects:?}");
+    fixture.restart();
+    let effects = fixture.at(2 * S).receives(THERE, &message);
+    let expected = vec![format!("send {}: ACK 2.04 to 101", peer(THERE))];
+    assert_eq!(without_record(effects), expected);
 }
 
 #[test]
