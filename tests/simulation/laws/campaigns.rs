@@ -37,7 +37,10 @@ pub(crate) struct CampaignRecords {
     offers: HashSet<(usize, AttemptKey)>,
     /// The devices whose last URI or block came in a message that the network had repeated.
     repeated: HashSet<usize>,
-    /// How often each device installed the image of each campaign.
+    /// The requests by which each device installed an image.
+    requests: HashSet<(usize, AttemptKey)>,
+    /// How often each device installed the image of each campaign, as it was requested: a message
+    /// that the network repeats after a loss of power is not another request.
     installed: BTreeMap<(usize, CampaignId), u32>,
 }
 
@@ -110,17 +113,18 @@ impl CampaignRecords {
         given: &GivenImage<'_>,
         durable: &Durable,
     ) -> Verdict {
+        let attempt = AttemptKey::new(performed.message_id.0, performed.token.as_bytes());
         match (performed.path, performed.operation) {
             (FIRMWARE_URI | FIRMWARE_PACKAGE, Operation::Write) => {
-                let id = performed.message_id.0;
-                let attempt = AttemptKey::new(id, performed.token.as_bytes());
                 match self.offers.insert((who, attempt)) {
                     true => self.repeated.remove(&who),
                     false => self.repeated.insert(who),
                 };
                 Ok(())
             }
-            (FIRMWARE_UPDATE, Operation::Execute) if !self.repeated.contains(&who) => {
+            (FIRMWARE_UPDATE, Operation::Execute)
+                if !self.repeated.contains(&who) && self.requests.insert((who, attempt)) =>
+            {
                 self.installs(who, given, durable)
             }
             (_, _) => Ok(()),
