@@ -392,7 +392,8 @@ macro_rules! rows {
 
 rows! {
     broker_received, broken_before_a_message,
-    heals, sessions_made, sessions_resumed, sessions_moved, sessions_kept, crashes, durable_without_receipt, forgotten, unsaved, panics, parked, restored, lost,
+    heals, sessions_made, sessions_resumed, sessions_moved, sessions_kept, crashes,
+    durable_without_receipt, forgotten, unsaved, panics, parked, restored, lost,
     repeated, pages, passed_over_here, passed_over_left, unread, swept, added, forwarded, searched,
     crowded, route_hints, addressed, handled, turned, overloaded, no_place, abandoned, removed,
     retired, renamed, unknown, accepted, not_registered, queue_full, unserved, cancelled,

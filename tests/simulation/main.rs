@@ -4,7 +4,7 @@
 //! devices that sleep, roam, reboot and misbehave, a network that loses, repeats, delays and
 //! reorders, mailboxes that are late or full, a disk that answers late and loses what was not
 //! durable, crashes and panics at any event, devices that send while others are still being
-//! restored. Some devices speak DTLS, whose records are forged by nobody and reach whoever has their
+//! restored. Some devices speak DTLS; their records are forged by nobody, and reach whoever has the
 //! address. The laws are checked at every event. From time to time the world heals, and must come
 //! to rest.
 //!

@@ -1,5 +1,5 @@
-//! How does a simulated device speak DTLS? A client of the crate `dtls`, its session, and what waits
-//! for a handshake.
+//! How does a simulated device speak DTLS? A client of the crate `dtls`, its session, and what
+//! waits for a handshake.
 //!
 //! A client that is not heard for a while after it has spoken resumes its session: so it notices
 //! that the service has lost it, or that a NAT has given it another address.

@@ -1,5 +1,5 @@
-//! Laws about DTLS: what a device is told reaches the holder of its key only, and what is heard of a
-//! device was said by it; each of both once.
+//! Laws about DTLS: what a device is told reaches the holder of its key only, and what is heard of
+//! a device was said by it; each of both once.
 
 use std::collections::HashMap;
 
