@@ -1,25 +1,19 @@
 //! With which HTTP client are events delivered? Made from the configuration and checked before
 //! anything starts.
 
-use std::io;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use actors::http::{HttpClient, HttpError, HttpOptions};
 
 use crate::config::Config;
+use crate::setting_file::{UnreadableSettingFile, read_if_set};
 
 /// Why events could not be delivered.
 #[derive(Debug, thiserror::Error)]
 pub enum DeliveryError {
     /// The file with CA certificates cannot be read.
-    #[error("cannot read delivery_ca_file {path}: {source}")]
-    CaFile {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    CaFile(#[from] UnreadableSettingFile),
     /// The HTTP client cannot be made.
     #[error("cannot set up deliveries: {0}")]
     Http(#[from] HttpError),
@@ -31,19 +25,14 @@ pub fn http(config: &Config) -> Result<HttpClient, DeliveryError> {
 }
 
 fn outbound(config: &Config) -> Result<HttpOptions, DeliveryError> {
-    let authorities = config.delivery_ca_file.as_ref().map(|path| {
-        std::fs::read(path).map_err(|source| DeliveryError::CaFile {
-            path: path.clone(),
-            source,
-        })
-    });
+    let authorities = read_if_set("delivery_ca_file", config.delivery_ca_file.as_deref())?;
     let usual = HttpOptions::under(config.policy());
     let timeout = Duration::from_millis(u64::from(config.delivery_timeout_ms));
     Ok(HttpOptions {
         timeout,
         connect_timeout: usual.connect_timeout.min(timeout),
         idle_per_host_max: config.delivery_parallel_max as usize,
-        authorities: authorities.transpose()?,
+        authorities,
         ..usual
     })
 }

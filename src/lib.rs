@@ -15,6 +15,7 @@ pub mod operator;
 pub mod rekey;
 pub mod rest_client;
 pub mod service;
+pub mod setting_file;
 pub mod smpp;
 pub mod telemetry;
 pub mod tls;

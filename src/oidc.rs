@@ -1,26 +1,19 @@
 //! Which identity provider does the configuration describe? Checked before anything starts.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use actors::http::HttpError;
 use actors::http::identity_provider::IdentityProviderHttp;
 
 use crate::config::{Config, GroupRule, SecretText};
+use crate::setting_file::{UnreadableSettingFile, read, read_if_set};
 
 /// Why people could not sign in with the identity provider.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityProviderError {
     /// A file cannot be read.
-    #[error("cannot read {setting} {path}: {source}")]
-    File {
-        /// The setting that names it.
-        setting: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] UnreadableSettingFile),
     /// The file with the secret has none.
     #[error("oidc_client_secret_file {0}: there is no secret in it")]
     NoSecret(PathBuf),
@@ -57,8 +50,7 @@ pub fn options(config: &Config) -> Result<Option<IdentityProviderOptions>, Ident
     let Some(issuer) = config.oidc_issuer.clone() else {
         return Ok(None);
     };
-    let authorities = config.oidc_ca_file.as_deref();
-    let authorities = authorities.map(|path| read("oidc_ca_file", path));
+    let authorities = read_if_set("oidc_ca_file", config.oidc_ca_file.as_deref())?;
     let secret = config.oidc_client_secret_file.as_deref();
     Ok(Some(IdentityProviderOptions {
         issuer,
@@ -69,7 +61,7 @@ pub fn options(config: &Config) -> Result<Option<IdentityProviderOptions>, Ident
         groups_claim: config.oidc_groups_claim.clone(),
         rules: config.oidc_groups.clone(),
         console: config.public_console.clone(),
-        http: IdentityProviderHttp::new(authorities.transpose()?.as_deref())?,
+        http: IdentityProviderHttp::new(authorities.as_deref())?,
     }))
 }
 
@@ -80,14 +72,6 @@ fn secret_of(path: &Path) -> Result<SecretText, IdentityProviderError> {
         "" => Err(IdentityProviderError::NoSecret(path.to_owned())),
         secret => Ok(SecretText::of(secret)),
     }
-}
-
-fn read(setting: &'static str, path: &Path) -> Result<Vec<u8>, IdentityProviderError> {
-    std::fs::read(path).map_err(|source| IdentityProviderError::File {
-        setting,
-        path: path.to_owned(),
-        source,
-    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Which link to an SMS centre does the configuration describe? Checked before anything starts.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use actors::http::HttpError;
@@ -9,20 +8,14 @@ use engine::smpp::link::LinkRules;
 use engine::smpp_pdu::pdu::Credentials;
 
 use crate::config::{Config, SecretText, smpp_password};
+use crate::setting_file::{UnreadableSettingFile, read, read_if_set};
 
 /// Why SMS could not be sent and received.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// A file cannot be read.
-    #[error("cannot read {setting} {path}: {source}")]
-    File {
-        /// The setting that names it.
-        setting: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] UnreadableSettingFile),
     /// The file with the password has something else.
     #[error("smpp_password_file {path}: the password {why}")]
     Password {
@@ -41,8 +34,7 @@ pub fn options(config: &Config) -> Result<Option<LinkOptions>, LinkError> {
     if config.smpp_url.is_empty() {
         return Ok(None);
     }
-    let authorities = config.smpp_ca_file.as_deref();
-    let authorities = authorities.map(|path| read("smpp_ca_file", path));
+    let authorities = read_if_set("smpp_ca_file", config.smpp_ca_file.as_deref())?;
     Ok(Some(LinkOptions {
         servers: config.smpp_url.clone(),
         rules: LinkRules {
@@ -57,7 +49,7 @@ pub fn options(config: &Config) -> Result<Option<LinkOptions>, LinkError> {
             response_timeout_ms: config.smpp_response_timeout_ms.into(),
             back_off_ms_max: config.smpp_reconnect_max_ms.into(),
         },
-        authorities: authorities.transpose()?,
+        authorities,
     }))
 }
 
@@ -77,14 +69,6 @@ fn password(config: &Config) -> Result<SecretText, LinkError> {
         // The configuration has one of the two.
         (None, None) => Ok(SecretText::default()),
     }
-}
-
-fn read(setting: &'static str, path: &Path) -> Result<Vec<u8>, LinkError> {
-    std::fs::read(path).map_err(|source| LinkError::File {
-        setting,
-        path: path.to_owned(),
-        source,
-    })
 }
 
 #[cfg(test)]
