@@ -293,7 +293,6 @@ impl World {
     /// Counts the results of a step.
     pub(super) fn count_step(
         &mut self,
-        who: usize,
         took: &StepInput,
         sends: &[SentRequest],
         throws: Option<ActionId>,
@@ -306,24 +305,16 @@ impl World {
             (true, _) => None,
         };
         let begun = sends.iter().filter_map(|sent| match sent.purpose {
-            crate::wire::RequestPurpose::Action(action, _) => Some(action),
+            crate::wire::RequestPurpose::Action(_, protocol) => Some(protocol),
             crate::wire::RequestPurpose::Unsaved(_)
             | crate::wire::RequestPurpose::Report(_)
             | crate::wire::RequestPurpose::Rest(_)
             | crate::wire::RequestPurpose::Bootstrap
             | crate::wire::RequestPurpose::Update => None,
         });
-        let over = |action| {
-            self.disk
-                .durable
-                .action(who, action)
-                .map(|it| it.protocol())
-        };
-        let is_across = |action| heard_over.is_some() && over(action) != heard_over;
-        let across = begun
-            .chain(throws)
-            .filter(|action| is_across(*action))
-            .count();
+        let is_across = |over: &Protocol| heard_over.is_some_and(|heard_over| heard_over != *over);
+        let thrown = throws.map(|_| Protocol::Udp);
+        let across = begun.chain(thrown).filter(is_across).count();
         self.census.released_across += across as u64;
     }
 

@@ -199,7 +199,7 @@ impl World {
                 sends,
                 throws,
             } => {
-                self.count_step(who, &took, &sends, throws);
+                self.count_step(&took, &sends, throws);
                 let decision = Decision {
                     at_ms: self.now_ms,
                     who,
