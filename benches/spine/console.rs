@@ -13,6 +13,7 @@ use signalbox::rest_client::{ApiKey, ClientCredentials};
 use tokio::runtime::Builder;
 
 use crate::load;
+use crate::playwright;
 use crate::program::Program;
 use crate::scale::place::MachineInfo;
 use crate::service::{CACHE_MIB, OPERATOR, PROGRAM, Service};
@@ -136,18 +137,13 @@ fn import(service: &Service, devices: u32) -> ApiKey {
 
 fn browse(service: &Service, key: &ApiKey, rounds: u32) -> Value {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let packages = root.join("target/console/work/console/package.json");
-    assert!(
-        packages.is_file(),
-        "cargo xtask prepare installs the packages"
-    );
     let ids: Vec<String> = (0..LOOKED_AT)
         .map(|number| format!("{number:019}"))
         .collect();
     let mut command = Command::new("node");
     command
         .arg(root.join("benches/spine/console.mjs"))
-        .env("CONSOLE_PACKAGES", packages)
+        .env("CONSOLE_PACKAGES", playwright::packages())
         .env("CONSOLE_ADDRESS", format!("http://{}", service.http))
         .env("CLIENT_ID", &key.id)
         .env("CLIENT_SECRET", &key.secret)

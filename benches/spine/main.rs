@@ -16,6 +16,8 @@ mod fleet;
 mod kernel;
 #[path = "../known.rs"]
 mod known;
+#[path = "../../tests/support/playwright.rs"]
+mod playwright;
 #[allow(dead_code, reason = "tests wait for more")]
 #[path = "../../tests/support/poll.rs"]
 mod poll;

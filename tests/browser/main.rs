@@ -7,6 +7,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "../support/playwright.rs"]
+mod playwright;
 #[path = "../support/vocabulary.rs"]
 mod vocabulary;
 
@@ -386,17 +388,12 @@ impl Fleet {
 
     fn command(&self, name: &str, client: &ApiClient) -> Command {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-        let packages = root.join("target/console/work/console/package.json");
-        assert!(
-            packages.is_file(),
-            "cargo xtask prepare installs the packages"
-        );
         let of_device = rcgen::generate_simple_self_signed([BOOTSTRAPPED_ID.to_owned()]).unwrap();
         let other_key = rcgen::KeyPair::generate().unwrap().serialize_pem();
         let mut command = Command::new("node");
         command
             .arg(root.join(format!("tests/browser/{name}.mjs")))
-            .env("CONSOLE_PACKAGES", packages)
+            .env("CONSOLE_PACKAGES", playwright::packages())
             .env("CONSOLE_ADDRESS", format!("http://{}", self.service.http))
             .env("CLIENT_ID", &client.id)
             .env("CLIENT_SECRET", &client.secret)
