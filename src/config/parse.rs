@@ -72,7 +72,7 @@ pub(super) fn issuer(text: &str) -> Result<String, String> {
 
 /// Whether nobody can read on the way what is sent to a URL: over https, or on this machine.
 pub(crate) fn is_confidential_url(text: &str) -> bool {
-    let Ok(url) = reqwest::Url::parse(text) else {
+    let Ok(url) = url::Url::parse(text) else {
         return false;
     };
     let host = url.host_str().unwrap_or_default();

@@ -85,7 +85,7 @@ const CRATES: [(&str, &[&str]); 29] = [
     ("rustls-native-certs", &["actors"]),
     ("rustls-pki-types", &["dtls"]),
     ("rustls-webpki", &["dtls"]),
-    ("url", &["engine"]),
+    ("url", &["engine", ROOT]),
     ("hmac", &["dtls", "engine"]),
     ("hdrhistogram", &["harness"]),
     ("indicatif", &[ROOT]),

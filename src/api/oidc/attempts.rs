@@ -43,11 +43,11 @@ impl AttemptTable {
     ) {
         self.attempt_by_state
             .retain(|_, (_, ends_at)| now < *ends_at);
-        let attempts = self.attempt_by_state.iter();
-        let oldest = attempts.min_by_key(|(_, (_, ends_at))| *ends_at);
-        if let Some((oldest, _)) = oldest.filter(|_| self.attempt_by_state.len() >= ATTEMPTS_MAX) {
-            let oldest = *oldest;
-            self.attempt_by_state.remove(&oldest);
+        if self.attempt_by_state.len() >= ATTEMPTS_MAX {
+            let attempts = self.attempt_by_state.iter();
+            let oldest = attempts.min_by_key(|(_, (_, ends_at))| *ends_at);
+            let oldest = oldest.map(|(state, _)| *state);
+            oldest.and_then(|state| self.attempt_by_state.remove(&state));
         }
         let ends_at = now.plus_s(ATTEMPT_LIFETIME_S.into());
         self.attempt_by_state.insert(state, (attempt, ends_at));

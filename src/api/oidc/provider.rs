@@ -10,11 +10,12 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use engine::customer::SecretDigest;
 use engine::moment::Timestamp;
 use jsonwebtoken::jwk::Jwk;
-use reqwest::Url;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::Mutex;
+use url::Url;
+use url::form_urlencoded::byte_serialize;
 
 use super::SignedInPerson;
 use super::attempts::SignInAttempt;
@@ -380,12 +381,5 @@ fn without_rule(groups: &[String]) -> String {
 }
 
 fn form_encoded(text: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._*".contains(&byte);
-    text.bytes()
-        .map(|byte| match byte {
-            b' ' => "+".to_owned(),
-            byte if is_plain(byte) => char::from(byte).to_string(),
-            byte => format!("%{byte:02X}"),
-        })
-        .collect()
+    byte_serialize(text.as_bytes()).collect()
 }
