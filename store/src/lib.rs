@@ -6,8 +6,10 @@
 //! store in order. [`Store`] is all of them. Keys and bytes exist only inside an engine's folder.
 //! An engine decides nothing about the domain; every engine passes the suite in `conformance`.
 
+mod activity;
 mod backup;
 mod commit;
+mod commit_state;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod deliveries;
@@ -16,7 +18,10 @@ mod directory;
 mod firmware;
 mod jobs;
 mod maintenance;
+mod meters;
 mod partition_notifier;
+mod partition_notifiers;
+mod record;
 pub mod sealed;
 mod sled;
 mod sms;

@@ -13,13 +13,11 @@
 //! query may see a batch after it is applied and before it is durable, never half of a row; an
 //! answer that is shown to a caller waits until what it saw is durable. A list is not a snapshot.
 
-mod activity;
 mod answers;
 mod apply;
 mod ask;
 mod backup;
 mod check;
-mod commit_state;
 mod committer;
 mod counting;
 mod customers_having;
@@ -38,13 +36,10 @@ mod last_group;
 mod ledger;
 mod listing;
 mod log_entries;
-mod meters;
 mod open;
 mod overlay;
-mod partition_notifiers;
 mod plan;
 mod readers;
-mod record;
 mod rekey;
 mod reserve_file;
 mod sms;
@@ -69,19 +64,19 @@ use engine::change::Batch;
 use engine::sealed::Sealed;
 use tokio::sync::oneshot;
 
-use self::activity::created_requests;
 use self::backup::KeptWrites;
-use self::commit_state::CommitState;
 use self::committer::{BatchTicket, Committer, Job, QueuedBatch, Reply};
 use self::device_counts::DeviceCounts;
 use self::disk::{Disk, FreeBytes};
 use self::ledger::SharedHeads;
-use self::meters::BatchContents;
 use self::open::Opened;
 use self::plan::Plan;
 use self::readers::Readers;
 use self::reserve_file::ReserveFile;
 use self::sweep::SweepRequest;
+use crate::activity::created_requests;
+use crate::commit_state::CommitState;
+use crate::meters::BatchContents;
 use crate::{
     Commit, CommitError, Loss, Maintenance, Pressure, ReadAnswer, Receipt, Retention, SweepReport,
     Unavailable,
@@ -129,7 +124,7 @@ impl SledStore {
         let state = Arc::new(CommitState::new(options.queue_max, options.now));
         state.meters.lost(lost);
         match DeviceCounts::load(&db) {
-            Ok(known) => state.meters.known(known),
+            Ok(known) => state.meters.known(known.registered, known.unregistered),
             Err(fault) => tracing::error!(%fault, "the number of devices cannot be read"),
         }
         let reserve_file = ReserveFile::of(&options.path, options.reserve_file_bytes);

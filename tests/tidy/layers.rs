@@ -150,14 +150,8 @@ const DERIVES: [(&str, &[&str]); 4] = [
         ],
     ),
     ("Deserialize", &["src/api", "src/api.rs"]),
-    (
-        "Encode",
-        &["store/src/sled/record", "store/src/sled/record.rs"],
-    ),
-    (
-        "Decode",
-        &["store/src/sled/record", "store/src/sled/record.rs"],
-    ),
+    ("Encode", &["store/src/record", "store/src/record.rs"]),
+    ("Decode", &["store/src/record", "store/src/record.rs"]),
 ];
 
 fn each_dependency() -> Vec<(String, String, Dependency)> {

@@ -11,16 +11,16 @@ use sled::IVec;
 
 use super::epochs::Epochs;
 use super::fault::Fault;
-use super::key::log::Kind;
 use super::key::{self, Key};
 use super::kv::{self, Rows, Value};
 use super::ledger::Ledger;
 use super::overlay::Overlay;
 use super::plan::actions::{creations_of, updates_of};
 use super::plan::{Check, Plan, PlanStep, address_of, shared_names};
-use super::record::{self, Unreadable, number};
 use super::{definitions, destinations, device_log, jobs, listing, sms};
 use crate::CommitError;
+use crate::record::entry_place::Kind;
+use crate::record::{self, Unreadable, number};
 
 /// The action requests of a customer that one batch removes: their rows take about as long as a
 /// group of commits. The caller commits again.

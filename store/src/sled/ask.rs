@@ -22,7 +22,7 @@ use sled::{Db, IVec, Iter};
 use super::fault::Fault;
 use super::key;
 use super::kv;
-use super::record::{Unreadable, number};
+use crate::record::{Unreadable, number};
 
 /// Reads the value of a key, if there is one.
 fn load<T>(

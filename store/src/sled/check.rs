@@ -30,7 +30,7 @@ use super::fault::Fault;
 use super::key::{self, Table};
 use super::last_group::{StoreEnd, end_of};
 use super::open::{self, OpenError};
-use super::record::Unreadable;
+use crate::record::Unreadable;
 
 /// The memory sled uses for the tree while it is checked.
 const CACHE_BYTES: u64 = 64 * 1_024 * 1_024;

@@ -13,7 +13,6 @@ use tokio::sync::oneshot;
 
 use super::apply;
 use super::backup::KeptWrites;
-use super::commit_state::CommitState;
 use super::device_counts::DeviceCounts;
 use super::disk::Disk;
 use super::epochs::Epochs;
@@ -22,11 +21,12 @@ use super::key;
 use super::known_devices;
 use super::last_group::LastGroup;
 use super::ledger::Ledger;
-use super::meters::BatchContents;
 use super::overlay::Overlay;
 use super::plan::Plan;
-use super::record::server_key::{read_server_key, write_server_key};
 use super::sweep::{self, SweepRequest, SweepTargets};
+use crate::commit_state::CommitState;
+use crate::meters::BatchContents;
+use crate::record::server_key::{read_server_key, write_server_key};
 use crate::{CommitError, Retention, SweepReport, Unavailable};
 
 /// The most batches in a group: far more than there are writers, and few enough that the first of
@@ -167,7 +167,8 @@ impl Committer {
     /// Finds out whether there is room on the disk.
     fn check_disk(&mut self) {
         let has_room = self.disk.has_room();
-        self.state.meters.disk(self.disk.seen());
+        let seen = self.disk.seen();
+        self.state.meters.disk(seen.free_bytes, seen.rows_bytes);
         if has_room {
             self.state.free_disk();
             return;
@@ -372,7 +373,9 @@ impl Committer {
         self.state.reach(self.ledger.newest());
         self.state.end_group();
         self.state.notifiers.notify(begun);
-        self.state.meters.known(moved);
+        self.state
+            .meters
+            .known(moved.registered, moved.unregistered);
         free_replaced(changed);
         Ok(())
     }

@@ -8,12 +8,12 @@ use sled::IVec;
 use super::device_log;
 use super::fault::Fault;
 use super::key;
-use super::key::log::EntryPlace;
 use super::key::log::count::{self, BucketSize};
 use super::kv::Rows;
 use super::overlay::Overlay;
-use super::record::counts::{KindCounts, read_counts, write_counts};
-use super::record::last_entries::LastEntries;
+use crate::record::counts::{KindCounts, read_counts, write_counts};
+use crate::record::entry_place::EntryPlace;
+use crate::record::last_entries::LastEntries;
 
 /// The parts of an entry that are counted.
 pub(super) struct CountedEntry {

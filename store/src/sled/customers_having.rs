@@ -6,7 +6,7 @@ use sled::Tree;
 
 use super::fault::Fault;
 use super::key;
-use super::record::Unreadable;
+use crate::record::Unreadable;
 
 /// The customers that have rows whose keys are this prefix followed by a customer.
 pub(super) fn customers_having(tree: &Tree, table: &[u8]) -> Result<Vec<CustomerId>, Fault> {

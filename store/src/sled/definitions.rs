@@ -8,7 +8,7 @@ use super::fault::Fault;
 use super::key::{self, Key};
 use super::kv::{Rows, Value};
 use super::overlay::Overlay;
-use super::record::definition::{Defined, TextId, read_defined, write_defined, write_text};
+use crate::record::definition::{Defined, TextId, read_defined, write_defined, write_text};
 
 /// A definition to be put.
 pub(super) struct DefinitionPut {

@@ -11,9 +11,9 @@ use super::key::{self, Key};
 use super::kv::{self, Rows, Value};
 use super::ledger::Ledger;
 use super::overlay::Overlay;
-use super::record::destination::{read_destination, write_destination};
-use super::record::number::{read_sequence, write_sequence};
-use super::record::outbox::{
+use crate::record::destination::{read_destination, write_destination};
+use crate::record::number::{read_sequence, write_sequence};
+use crate::record::outbox::{
     DestinationCounts, read_dead, read_tally, write_dead, write_retry, write_tally,
 };
 

@@ -6,8 +6,8 @@ use sled::{Db, IVec};
 use super::fault::Fault;
 use super::key::device::{counts, flags_counted};
 use super::overlay::Overlay;
-use super::record::Unreadable;
-use super::record::number::read_count;
+use crate::record::Unreadable;
+use crate::record::number::read_count;
 
 /// Numbers of devices, or changes of them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -58,8 +58,8 @@ mod tests {
     use engine::ids::CustomerId;
 
     use super::*;
+    use crate::record::device_flags::DeviceFlags;
     use crate::sled::key::device::counted;
-    use crate::sled::record::device_flags::DeviceFlags;
 
     #[test]
     fn devices_are_summed_over_customers_and_moved_by_groups() {

@@ -23,12 +23,12 @@ use super::key;
 use super::key::log::count;
 use super::kv::{self, Rows, Value};
 use super::overlay::Overlay;
-use super::record::device::with_last_entries;
-use super::record::last_entries::{
+use crate::record::device::with_last_entries;
+use crate::record::last_entries::{
     LastEntries, read_before, read_last_entries, write_last_entries,
 };
-use super::record::number::{read_last_entry, read_name_owner, write_last_entry};
-use super::record::profile::read_profile;
+use crate::record::number::{read_last_entry, read_name_owner, write_last_entry};
+use crate::record::profile::read_profile;
 
 /// Changes the last entries about a device; returns them before and after.
 pub(super) fn change_last(

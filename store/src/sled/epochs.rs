@@ -9,7 +9,7 @@ use sled::{IVec, Tree};
 use super::fault::Fault;
 use super::key;
 use super::overlay::Overlay;
-use super::record::{Unreadable, number};
+use crate::record::{Unreadable, number};
 
 /// The newest epochs.
 pub(super) struct Epochs {

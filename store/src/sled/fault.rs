@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::record::Unreadable;
+use crate::record::Unreadable;
 
 /// Why rows could not be read or written.
 #[derive(Debug, thiserror::Error)]

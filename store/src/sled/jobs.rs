@@ -9,7 +9,7 @@ use super::fault::Fault;
 use super::key::{self, Key};
 use super::kv::{self, Rows, Value};
 use super::overlay::Overlay;
-use super::record::job::{read_job, write_job};
+use crate::record::job::{read_job, write_job};
 
 /// A job to be put.
 pub(super) struct JobRows {

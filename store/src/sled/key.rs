@@ -28,7 +28,7 @@ use engine::ids::{ClientId, CustomerId, Shard};
 use engine::moment::Timestamp;
 use engine::setting::SettingName;
 
-use super::record::code;
+use crate::record::code;
 
 /// The bytes of a key, or a prefix of keys.
 pub(crate) type Key = Vec<u8>;
@@ -505,7 +505,7 @@ mod tests {
     use engine::tags::Tag;
 
     use super::*;
-    use crate::sled::record::device_flags::DeviceFlags;
+    use crate::record::device_flags::DeviceFlags;
 
     fn customer_id(text: &str) -> CustomerId {
         CustomerId::parse(text).unwrap()

@@ -9,8 +9,8 @@ use sled::Db;
 use super::fault::Fault;
 use super::key;
 use super::overlay::Overlay;
-use super::record::Unreadable;
-use super::record::number::read_name_owner;
+use crate::record::Unreadable;
+use crate::record::number::read_name_owner;
 
 /// Adds the devices that are stored.
 pub(super) fn load(db: &Db, known: &KnownDevices) -> Result<(), Fault> {

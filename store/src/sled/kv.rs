@@ -10,7 +10,7 @@ use sled::IVec;
 
 use super::fault::Fault;
 use super::key;
-use super::record::Unreadable;
+use crate::record::Unreadable;
 
 /// The largest value of a row. sled keeps up to 16 rows on a page and writes a page of more than
 /// 128 KiB to `blobs/`.

@@ -19,8 +19,8 @@ use sled::{IVec, Tree};
 use super::fault::Fault;
 use super::key;
 use super::overlay::Overlay;
-use super::record::group::{GroupMark, read_group, write_group};
 use crate::Loss;
+use crate::record::group::{GroupMark, read_group, write_group};
 
 /// How long the file may stay unsynced.
 const SYNC_EVERY: Duration = Duration::from_secs(1);

@@ -11,11 +11,11 @@ use super::fault::Fault;
 use super::key::{self, Key};
 use super::kv::{self, Value};
 use super::overlay::Overlay;
-use super::record::device::write_device;
-use super::record::device_flags::{DeviceFlags, read_device_flags};
-use super::record::last_entries::{LastEntries, read_before, write_before};
-use super::record::number::write_name_owner;
-use super::record::profile::read_profile;
+use crate::record::device::write_device;
+use crate::record::device_flags::{DeviceFlags, read_device_flags};
+use crate::record::last_entries::{LastEntries, read_before, write_before};
+use crate::record::number::write_name_owner;
+use crate::record::profile::read_profile;
 
 /// A device record to be put.
 pub(super) struct DeviceRow {

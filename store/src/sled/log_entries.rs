@@ -8,10 +8,11 @@ use super::counting::CountedEntry;
 use super::device_log;
 use super::fault::Fault;
 use super::key;
-use super::key::log::EntryPlace;
 use super::kv::{self, Rows, Value};
 use super::overlay::Overlay;
-use super::record::entry::{link, read_entry, unlink, write_entry};
+use crate::record::Unreadable;
+use crate::record::entry::{link, unlink, write_entry};
+use crate::record::entry_place::EntryPlace;
 
 /// An entry to be appended.
 pub(super) struct EntryRow {
@@ -93,6 +94,13 @@ pub(super) fn remove_entry(key: &[u8], rows: &mut Overlay<'_>) -> Result<(), Fau
     }
     rows.erase(key)?;
     CountedEntry::of(&entry).leave(rows)
+}
+
+/// Reads an entry from the key and the value of its row.
+pub(super) fn read_entry(key: &[u8], value: &[u8]) -> Result<Entry, Unreadable> {
+    let place = key::log::place_of(key).ok_or(Unreadable::Damaged("the key of an entry"))?;
+    let ((customer, place), (_, entry)) = (place, unlink(value)?);
+    crate::record::entry::read_entry(customer, place, entry)
 }
 
 /// Notes the SIM of a device that is not known: the entry was committed after its removal.

@@ -18,9 +18,9 @@ use super::fault::Fault;
 use super::key;
 use super::last_group::LastGroup;
 use super::ledger::Ledger;
-use super::record::number;
 use super::reserve_file::ReserveFile;
 use crate::Loss;
+use crate::record::number;
 
 /// The format of the whole store: which tables there are and what their keys mean. A store of
 /// another format is refused; records have versions of their own.

@@ -12,7 +12,7 @@ use sled::{Batch, IVec, Tree};
 use super::fault::Fault;
 use super::key::{self, Key};
 use super::kv::{self, Rows, Value};
-use super::record::number;
+use crate::record::number;
 
 /// The tree with the writes of a group on top.
 pub(super) struct Overlay<'t> {

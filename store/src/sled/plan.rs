@@ -27,9 +27,9 @@ use super::kv::Value;
 use super::ledger::EventEntry;
 use super::listing::DeviceRow;
 use super::log_entries::EntryRow;
-use super::record;
-use super::record::device_flags::DeviceFlags;
 use super::{definitions, destinations, jobs};
+use crate::record;
+use crate::record::device_flags::DeviceFlags;
 
 /// A batch as rows.
 pub(super) struct Plan {

@@ -23,10 +23,10 @@ use sled::Db;
 use tokio::sync::oneshot;
 use tracing::Span;
 
-use super::commit_state::CommitState;
 use super::committer::PanicGuard;
 use super::fault::Fault;
-use super::meters::{self, QueueWait};
+use crate::commit_state::CommitState;
+use crate::meters::{self, QueueWait};
 use crate::{ReadAnswer, Unavailable};
 
 /// Single rows take microseconds, so these threads are rarely busy at the same time; the second one

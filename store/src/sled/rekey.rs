@@ -12,12 +12,12 @@ use super::check::OfflineStore;
 use super::fault::Fault;
 use super::key::{self, Table};
 use super::kv::{self, Value};
-use super::record::Unreadable;
-use super::record::bootstrap::{read_config, write_config};
-use super::record::destination::{read_destination, write_destination};
-use super::record::idempotency::{read_idempotency_record, write_idempotency_record};
-use super::record::profile::{read_profile, write_profile};
-use super::record::server_key::{read_server_key, write_server_key};
+use crate::record::Unreadable;
+use crate::record::bootstrap::{read_config, write_config};
+use crate::record::destination::{read_destination, write_destination};
+use crate::record::idempotency::{read_idempotency_record, write_idempotency_record};
+use crate::record::profile::{read_profile, write_profile};
+use crate::record::server_key::{read_server_key, write_server_key};
 use crate::sealed::MasterKey;
 
 /// The rows that are written at once.

@@ -8,7 +8,7 @@ use super::key;
 use super::kv::{self, Rows};
 use super::overlay::Overlay;
 use super::plan::sms::lists_of;
-use super::record::sms::{read_place, read_sms};
+use crate::record::sms::{read_place, read_sms};
 
 /// Marks the SMS of a device as removed, if it has any: they may be many, and are swept later.
 pub(super) fn end(device: u64, rows: &mut Overlay<'_>) -> Result<(), Fault> {

@@ -16,12 +16,12 @@ use engine::query::{ActionFilter, ActionOrder, Page, PageRequest};
 use sled::{Db, Iter};
 
 use super::{count, load, rows_of};
+use crate::record::Unreadable;
+use crate::record::action::read_action;
+use crate::record::idempotency::read_idempotency_record;
 use crate::sled::fault::Fault;
 use crate::sled::key::action::Updated;
 use crate::sled::key::{self, Key};
-use crate::sled::record::Unreadable;
-use crate::sled::record::action::read_action;
-use crate::sled::record::idempotency::read_idempotency_record;
 
 /// An action request.
 pub(in crate::sled) fn action(db: &Db, id: ActionId) -> Result<Option<Action>, Fault> {

@@ -5,9 +5,9 @@ use engine::ids::DeviceKey;
 use sled::Db;
 
 use super::load;
+use crate::record::bootstrap::{read_bootstrap, read_config};
 use crate::sled::fault::Fault;
 use crate::sled::key;
-use crate::sled::record::bootstrap::{read_bootstrap, read_config};
 
 /// A configuration.
 pub(in crate::sled) fn config(

@@ -7,10 +7,10 @@ use engine::setting::Setting;
 use sled::Db;
 
 use super::{count, load, page_of_keys, rows_of};
+use crate::record::Unreadable;
+use crate::record::customer::{read_client, read_customer, read_setting, read_token};
 use crate::sled::fault::Fault;
 use crate::sled::key;
-use crate::sled::record::Unreadable;
-use crate::sled::record::customer::{read_client, read_customer, read_setting, read_token};
 
 /// A customer.
 pub(in crate::sled) fn customer(db: &Db, id: &CustomerId) -> Result<Option<Customer>, Fault> {

@@ -11,13 +11,13 @@ use engine::profile::Profile;
 use sled::Db;
 
 use super::{actions, load, rows_of};
+use crate::record::Unreadable;
+use crate::record::device::read_device;
+use crate::record::number::{read_name_owner, read_sequence};
+use crate::record::profile::read_profile;
 use crate::sled::fault::Fault;
 use crate::sled::key;
 use crate::sled::ledger::{SharedHeads, recent_of};
-use crate::sled::record::Unreadable;
-use crate::sled::record::device::read_device;
-use crate::sled::record::number::{read_name_owner, read_sequence};
-use crate::sled::record::profile::read_profile;
 
 /// A device.
 pub(in crate::sled) fn profile(db: &Db, device: DeviceKey) -> Result<Option<Profile>, Fault> {

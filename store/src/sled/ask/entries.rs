@@ -17,16 +17,17 @@ use engine::query::{EntryKind, LogFilter, LogSearchTooBroad, Page, PageRequest};
 use sled::{Db, Iter};
 
 use super::load;
+use crate::record::Unreadable;
+use crate::record::counts::read_counts;
+use crate::record::entry::{read_payload, unlink};
+use crate::record::entry_place::{EntryPlace, Kind};
+use crate::record::number::read_last_entry;
 use crate::sled::device_log;
 use crate::sled::fault::Fault;
 use crate::sled::key::log::count::BucketSize;
-use crate::sled::key::log::{EntryPlace, Kind};
 use crate::sled::key::{self, Key};
 use crate::sled::kv;
-use crate::sled::record::Unreadable;
-use crate::sled::record::counts::read_counts;
-use crate::sled::record::entry::{read_entry, read_payload, unlink};
-use crate::sled::record::number::read_last_entry;
+use crate::sled::log_entries::read_entry;
 
 use counts::WindowCounts;
 pub(super) use time_span::TimeSpan;

@@ -12,13 +12,13 @@ use engine::query::{HistoryFilter, KnownValue};
 use sled::Db;
 
 use super::{load, rows_of};
+use crate::record::Unreadable;
+use crate::record::block::{Block, BlockEntry};
+use crate::record::number::read_sequence;
+use crate::record::value::read_known;
 use crate::sled::fault::Fault;
 use crate::sled::key;
 use crate::sled::ledger::block_with;
-use crate::sled::record::Unreadable;
-use crate::sled::record::block::{Block, BlockEntry};
-use crate::sled::record::number::read_sequence;
-use crate::sled::record::value::read_known;
 
 /// The events of a device that a filter wants, newest first, at most `max`, from its newest event
 /// back. Events of a former device with the same key are not shown.

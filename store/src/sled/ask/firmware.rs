@@ -11,10 +11,10 @@ use engine::query::{Page, PageRequest};
 use sled::Db;
 
 use super::{count, load, newest_page, page_of_keys, rows_of};
+use crate::record::Unreadable;
+use crate::record::firmware::{read_campaign, read_campaign_device, read_image};
 use crate::sled::fault::Fault;
 use crate::sled::key;
-use crate::sled::record::Unreadable;
-use crate::sled::record::firmware::{read_campaign, read_campaign_device, read_image};
 
 /// An image of a customer.
 pub(in crate::sled) fn image(

@@ -30,13 +30,13 @@ use sled::{Db, IVec, Iter};
 
 use super::devices::{profile, record};
 use super::{count, load};
+use crate::record::Unreadable;
+use crate::record::device::{ObjectListCache, read_one_of_many};
+use crate::record::device_flags::DeviceFlags;
+use crate::record::number::read_name_owner;
+use crate::record::value::read_known;
 use crate::sled::fault::Fault;
 use crate::sled::key::{self, Key};
-use crate::sled::record::Unreadable;
-use crate::sled::record::device::{ObjectListCache, read_one_of_many};
-use crate::sled::record::device_flags::DeviceFlags;
-use crate::sled::record::number::read_name_owner;
-use crate::sled::record::value::read_known;
 
 /// A page of the devices of a customer that pass a filter.
 pub(in crate::sled) fn devices_of(

@@ -10,10 +10,10 @@ use sled::Db;
 
 use super::actions::idempotency_records;
 use super::{count, load, rows_of};
+use crate::record::Unreadable;
+use crate::record::job::{read_job, read_job_part, read_job_request};
 use crate::sled::fault::Fault;
 use crate::sled::key;
-use crate::sled::record::Unreadable;
-use crate::sled::record::job::{read_job, read_job_part, read_job_request};
 
 /// A job.
 pub(in crate::sled) fn job(db: &Db, id: JobId) -> Result<Option<Job>, Fault> {

@@ -10,14 +10,14 @@ use sled::Db;
 
 use super::settings::destination;
 use super::{load, rows_of};
-use crate::sled::commit_state::CommitState;
+use crate::commit_state::CommitState;
+use crate::record::Unreadable;
+use crate::record::block::Block;
+use crate::record::number::read_sequence;
+use crate::record::outbox::{DestinationCounts, read_dead, read_retry, read_tally};
 use crate::sled::fault::Fault;
 use crate::sled::key;
 use crate::sled::ledger::{blocks_after, newest_block};
-use crate::sled::record::Unreadable;
-use crate::sled::record::block::Block;
-use crate::sled::record::number::read_sequence;
-use crate::sled::record::outbox::{DestinationCounts, read_dead, read_retry, read_tally};
 
 /// The progress of a destination: its cursor in each partition, and its pending retries.
 pub(in crate::sled) fn progress_of(

@@ -14,14 +14,14 @@ use sled::{Db, IVec, Iter};
 use super::actions;
 use super::devices::recent_events;
 use crate::RestoredPage;
+use crate::record::Unreadable;
+use crate::record::device::{ObjectListCache, read_one_of_many};
+use crate::record::device_flags::read_is_live;
+use crate::record::profile::read_profile;
 use crate::sled::fault::Fault;
 use crate::sled::key::{self, Key};
 use crate::sled::kv;
 use crate::sled::ledger::SharedHeads;
-use crate::sled::record::Unreadable;
-use crate::sled::record::device::{ObjectListCache, read_one_of_many};
-use crate::sled::record::device_flags::read_is_live;
-use crate::sled::record::profile::read_profile;
 
 /// The bytes of the rows of a page: a page takes a few times that in memory. A page ends with the
 /// device that reaches it.

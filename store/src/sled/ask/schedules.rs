@@ -8,10 +8,10 @@ use sled::Db;
 
 use super::jobs::job;
 use super::{load, newest_page, rows_of};
+use crate::record::job::read_job_part;
+use crate::record::schedule::{read_schedule, read_schedule_contents};
 use crate::sled::fault::Fault;
 use crate::sled::key;
-use crate::sled::record::job::read_job_part;
-use crate::sled::record::schedule::{read_schedule, read_schedule_contents};
 
 /// A schedule of a customer.
 pub(in crate::sled) fn schedule(

@@ -10,13 +10,13 @@ use sled::Db;
 
 use super::customers::{customer as customer_record, settings_of};
 use super::{load, rows_of};
+use crate::record::Unreadable;
+use crate::record::customer::read_customer;
+use crate::record::definition::{Defined, read_defined, read_text};
+use crate::record::destination::read_destination;
 use crate::sled::customers_having::customers_having;
 use crate::sled::fault::Fault;
 use crate::sled::key;
-use crate::sled::record::Unreadable;
-use crate::sled::record::customer::read_customer;
-use crate::sled::record::definition::{Defined, read_defined, read_text};
-use crate::sled::record::destination::read_destination;
 
 /// A definition is replaced once per group, so a reader that fails this often in a row has met
 /// damage, not a writer.

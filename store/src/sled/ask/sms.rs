@@ -10,10 +10,10 @@ use engine::sms::{PartsKey, Sms};
 use sled::Db;
 
 use super::{count, customers, devices, load, rows_of};
+use crate::record::Unreadable;
+use crate::record::sms::{read_place, read_sms};
 use crate::sled::fault::Fault;
 use crate::sled::key;
-use crate::sled::record::Unreadable;
-use crate::sled::record::sms::{read_place, read_sms};
 
 /// Rows of a list that are examined for one answer: rows of removed devices are passed over until
 /// they are swept.

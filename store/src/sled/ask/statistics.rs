@@ -11,12 +11,12 @@ use engine::moment::Timestamp;
 use sled::Db;
 
 use super::entries::{Log, TimeSpan};
-use crate::sled::commit_state::CommitState;
+use crate::commit_state::CommitState;
+use crate::record::entry_place::Kind;
+use crate::record::number;
 use crate::sled::fault::Fault;
 use crate::sled::key;
-use crate::sled::key::log::Kind;
 use crate::sled::key::log::count::{self, BucketSize};
-use crate::sled::record::number;
 
 /// The statistics of a log.
 pub(in crate::sled) fn statistics(

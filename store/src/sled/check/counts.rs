@@ -3,11 +3,11 @@
 use sled::{IVec, Tree};
 
 use super::findings::{Findings, Problem, noun, readable};
+use crate::record::number::read_count;
+use crate::record::outbox::read_tally;
 use crate::sled::fault::Fault;
 use crate::sled::key::counted::{self, CountedRows};
 use crate::sled::key::{self, Table};
-use crate::sled::record::number::read_count;
-use crate::sled::record::outbox::read_tally;
 
 /// Checks the counts of customers, devices, requests, last values, jobs and dead letters.
 pub(super) fn check(tree: &Tree, findings: &mut Findings) -> Result<(), Fault> {

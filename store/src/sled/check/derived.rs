@@ -5,15 +5,16 @@ use engine::idempotency::IdempotencyRecord;
 use engine::moment::Timestamp;
 use sled::{IVec, Tree};
 
+use crate::record::{self, Unreadable, number};
 use crate::sled::apply::apply;
 use crate::sled::epochs::Epochs;
 use crate::sled::fault::Fault;
 use crate::sled::key::{self, Table};
 use crate::sled::kv;
 use crate::sled::ledger::Ledger;
+use crate::sled::log_entries::read_entry;
 use crate::sled::overlay::Overlay;
 use crate::sled::plan::Plan;
-use crate::sled::record::{self, Unreadable, number};
 
 /// The tables whose rows are all derived from records, so that none is left without one. Counts are
 /// derived from several.
@@ -262,7 +263,7 @@ impl<'t> Derivation<'t> {
 
     /// The payload of an entry is not part of it.
     fn of_entry(&mut self, key: &[u8], value: &[u8]) -> Result<Derived, Fault> {
-        let entry = record::entry::read_entry(key, value)?;
+        let entry = read_entry(key, value)?;
         let payload = key::log::payload(&entry.customer, entry.id);
         let has_payload = entry.payload.is_some();
         let mut derived = self.applied(vec![Change::AppendEntry(Box::new(entry))], key)?;

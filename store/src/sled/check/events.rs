@@ -12,15 +12,15 @@ use engine::moment::Timestamp;
 use sled::{IVec, Tree};
 
 use super::findings::{Findings, Problem, noun, readable};
+use crate::record::Unreadable;
+use crate::record::block::{Block, BlockHead};
+use crate::record::heads::{read_checkpoint, read_page};
+use crate::record::number::read_sequence;
+use crate::record::profile::read_profile;
 use crate::sled::fault::Fault;
 use crate::sled::key::{self, Table};
 use crate::sled::kv;
 use crate::sled::ledger::PartitionKey;
-use crate::sled::record::Unreadable;
-use crate::sled::record::block::{Block, BlockHead};
-use crate::sled::record::heads::{read_checkpoint, read_page};
-use crate::sled::record::number::read_sequence;
-use crate::sled::record::profile::read_profile;
 
 /// Events, among the findings.
 const EVENTS: &str = "events";

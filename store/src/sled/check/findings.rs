@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::record::Unreadable;
 use crate::sled::key::Table;
-use crate::sled::record::Unreadable;
 
 /// Something that does not hold in a store.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -208,8 +208,8 @@ mod tests {
     use engine::ids::{ActionId, CustomerId, DeviceId};
 
     use super::*;
+    use crate::record::device_flags::DeviceFlags;
     use crate::sled::key::{self, device};
-    use crate::sled::record::device_flags::DeviceFlags;
 
     #[test]
     fn a_key_is_shown_with_its_texts() {

@@ -7,15 +7,16 @@ use engine::ids::{CustomerId, DeviceKey};
 use sled::{IVec, Tree};
 
 use super::findings::{Findings, Problem, noun, readable};
+use crate::record::entry::unlink;
+use crate::record::last_entries::read_last_entries;
 use crate::sled::counting::CountedEntry;
 use crate::sled::customers_having::customers_having;
 use crate::sled::device_log;
 use crate::sled::fault::Fault;
 use crate::sled::key::{self, Table};
 use crate::sled::kv;
+use crate::sled::log_entries::read_entry;
 use crate::sled::overlay::Overlay;
-use crate::sled::record::entry::{read_entry, unlink};
-use crate::sled::record::last_entries::read_last_entries;
 
 /// The tables of counts of the log.
 const COUNTS: [Table; 3] = [Table::EntryCount, Table::DeviceInLog, Table::DevicesCounted];

@@ -23,12 +23,12 @@ use crate::conformance::samples::{
 use crate::conformance::sms::{added, of_device, to_device, waking, with_message_ids};
 use crate::conformance::wait;
 use crate::conformance::{firmware, schedules};
+use crate::record::entry::{link, write_entry};
+use crate::record::entry_place::EntryPlace;
+use crate::record::heads::{CheckpointV1, write_checkpoint, write_page};
+use crate::record::number::{write_count, write_name_owner, write_sequence};
+use crate::record::outbox::{DestinationCounts, write_tally};
 use crate::sled::key::Key;
-use crate::sled::key::log::EntryPlace;
-use crate::sled::record::entry::{link, write_entry};
-use crate::sled::record::heads::{CheckpointV1, write_checkpoint, write_page};
-use crate::sled::record::number::{write_count, write_name_owner, write_sequence};
-use crate::sled::record::outbox::{DestinationCounts, write_tally};
 use crate::sled::tests::{commit, deliver_in_part, live};
 use crate::{Maintenance, Options, Retention, SledStore};
 

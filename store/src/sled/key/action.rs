@@ -5,7 +5,7 @@ use engine::ids::{ActionId, CustomerId, DeviceKey};
 use engine::moment::Timestamp;
 
 use super::{Builder, Key, Table, append, instant_of, rest_of};
-use crate::sled::record::code;
+use crate::record::code;
 
 /// Index: a request of a device that is not final.
 pub(crate) fn pending(device: DeviceKey, action: ActionId) -> Key {

@@ -75,8 +75,8 @@ mod tests {
     use engine::tags::Tag;
 
     use super::*;
+    use crate::record::device_flags::DeviceFlags;
     use crate::sled::key::{action, counter, device, event, job, sms};
-    use crate::sled::record::device_flags::DeviceFlags;
 
     #[test]
     fn the_count_of_a_row_is_found_by_its_key() {

@@ -8,7 +8,7 @@ use engine::definition::DefinitionId;
 use engine::ids::CustomerId;
 
 use super::{Builder, Key, Table, append, first_id, rest_of};
-use crate::sled::record::definition::TextId;
+use crate::record::definition::TextId;
 
 /// A definition.
 pub(crate) fn definition(id: &DefinitionId) -> Key {

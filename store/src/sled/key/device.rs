@@ -6,7 +6,7 @@ use engine::ids::{CustomerId, DeviceId, DeviceKey};
 use engine::tags::Tag;
 
 use super::{Builder, Key, Table, append};
-use crate::sled::record::device_flags::DeviceFlags;
+use crate::record::device_flags::DeviceFlags;
 
 /// A device.
 pub(crate) fn device(key: DeviceKey) -> Key {

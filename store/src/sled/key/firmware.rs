@@ -6,7 +6,7 @@ use engine::firmware::update::UpdateState;
 use engine::ids::{CampaignId, CustomerId, ImageId};
 
 use super::{Builder, Key, Table, append};
-use crate::sled::record::code;
+use crate::record::code;
 
 /// An image of a customer.
 pub(crate) fn image(customer: &CustomerId, image: ImageId) -> Key {

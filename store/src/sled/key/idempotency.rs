@@ -4,7 +4,7 @@ use engine::idempotency::{IdempotencyKey, IdentifiedDevice};
 use engine::ids::DeviceKey;
 use engine::moment::Timestamp;
 
-use crate::sled::record::Unreadable;
+use crate::record::Unreadable;
 
 use super::{Builder, Key, Table, append, first_id, last_id, rest_of};
 

@@ -11,14 +11,14 @@ use engine::ids::DeviceKey;
 use sled::{IVec, Tree};
 
 use super::recent::RecentEvents;
+use crate::record::Unreadable;
+use crate::record::heads::{
+    CheckpointV1, DeviceHead, read_checkpoint, read_page, write_checkpoint, write_page,
+};
 use crate::sled::fault::Fault;
 use crate::sled::key;
 use crate::sled::kv::{self, Value};
 use crate::sled::overlay::Overlay;
-use crate::sled::record::Unreadable;
-use crate::sled::record::heads::{
-    CheckpointV1, DeviceHead, read_checkpoint, read_page, write_checkpoint, write_page,
-};
 
 /// A million devices fill a page with 3 KB, one row.
 const PAGES: u16 = 1 << PAGE_BITS;

@@ -3,9 +3,9 @@
 use engine::action::{Action, ActionState, Status};
 
 use super::{PlanStep, Steps};
+use crate::record;
 use crate::sled::key::action::Updated;
 use crate::sled::key::{self, Key};
-use crate::sled::record;
 
 impl Steps {
     /// Puts a request that was in this state before, and lists it.

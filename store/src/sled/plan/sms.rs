@@ -5,8 +5,8 @@ use engine::sms::{Sms, SmsPurpose, SmsState};
 use sled::IVec;
 
 use super::{PlanStep, Steps};
+use crate::record;
 use crate::sled::key::{self, Key};
-use crate::sled::record;
 
 impl Steps {
     /// Puts an SMS, and lists it as its state says.

@@ -5,13 +5,13 @@
 
 use super::SweepTargets;
 use super::budget::{RemovedRows, SweepBudget};
+use crate::record::Unreadable;
+use crate::record::number::read_sequence;
 use crate::sled::fault::Fault;
 use crate::sled::key;
 use crate::sled::kv::Rows;
 use crate::sled::ledger::{Ledger, PartitionKey};
 use crate::sled::overlay::Overlay;
-use crate::sled::record::Unreadable;
-use crate::sled::record::number::read_sequence;
 
 /// Removes the events of before an instant.
 pub(super) fn expired(

@@ -5,17 +5,17 @@ use engine::ids::JobId;
 use super::SweepTargets;
 use super::budget::{RemovedRows, SweepBudget};
 use super::removed::each_marked;
+use crate::record::entry_place::Kind;
+use crate::record::{self, Unreadable};
 use crate::sled::apply::remove_action;
 use crate::sled::destinations::{count_out_dead, remove_dead};
 use crate::sled::fault::Fault;
 use crate::sled::jobs::unlist;
-use crate::sled::key::log::Kind;
 use crate::sled::key::log::count::BucketSize;
 use crate::sled::key::{self, Key};
 use crate::sled::kv::{self, Rows};
 use crate::sled::log_entries::remove_entry;
 use crate::sled::overlay::Overlay;
-use crate::sled::record::{self, Unreadable};
 use crate::sled::sms::remove as remove_sms;
 
 /// Removes access tokens.

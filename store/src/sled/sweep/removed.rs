@@ -7,14 +7,14 @@ use engine::ids::EntryId;
 
 use super::SweepTargets;
 use super::budget::{RemovedRows, SweepBudget};
+use crate::record::entry_place::Kind;
+use crate::record::{Unreadable, number};
 use crate::sled::destinations::remove_dead;
 use crate::sled::fault::Fault;
-use crate::sled::key::log::Kind;
 use crate::sled::key::{self, Key};
 use crate::sled::kv::Rows;
 use crate::sled::log_entries::remove_entry;
 use crate::sled::overlay::Overlay;
-use crate::sled::record::{Unreadable, number};
 use crate::sled::sms::remove as remove_sms;
 
 /// Removes what is left of the logs of removed customers.

@@ -10,11 +10,11 @@ use engine::query::devices::{DevicePage, DevicePageRequest, DeviceTotal, SearchT
 use sled::{Db, IVec};
 
 use super::{After, Candidates, Chosen, Examination};
+use crate::record::number::read_name_owner;
 use crate::sled::ask::devices::profile;
 use crate::sled::ask::rows_of;
 use crate::sled::fault::Fault;
 use crate::sled::key;
-use crate::sled::record::number::read_name_owner;
 
 /// A page of the candidates that have a name with a prefix and pass the rest of the filter.
 pub(super) fn devices_named(

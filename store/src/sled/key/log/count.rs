@@ -8,8 +8,8 @@ use engine::ids::{CustomerId, DeviceKey, EntryId};
 use engine::moment::Timestamp;
 
 use crate::ENTRIES_SWEPT_MS;
+use crate::record::code;
 use crate::sled::key::{Builder, Key, Table, append, made_at};
-use crate::sled::record::code;
 
 /// The size of the buckets in which entries are counted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -18,7 +18,7 @@ const CUSTOMERS_MAX: usize = 10_000;
 const MINUTE_MS: i64 = 60_000;
 
 /// The counts of all customers.
-pub(super) struct Activity {
+pub(crate) struct Activity {
     now: fn() -> Timestamp,
     begun_at: Timestamp,
     hour_by_customer: Mutex<HashMap<CustomerId, LastHour>>,
@@ -30,7 +30,7 @@ struct LastHour(VecDeque<ActivityMinute>);
 
 impl Activity {
     /// Nothing, at a time of this clock.
-    pub(super) fn new(now: fn() -> Timestamp) -> Self {
+    pub(crate) fn new(now: fn() -> Timestamp) -> Self {
         Self {
             now,
             begun_at: minute_of(now()),
@@ -39,7 +39,7 @@ impl Activity {
     }
 
     /// Counts durable events, each number with its customer.
-    pub(super) fn count_events<'a>(&self, events: impl Iterator<Item = (&'a CustomerId, u64)>) {
+    pub(crate) fn count_events<'a>(&self, events: impl Iterator<Item = (&'a CustomerId, u64)>) {
         let mut events = events.peekable();
         if events.peek().is_none() {
             return;
@@ -51,14 +51,14 @@ impl Activity {
     }
 
     /// Counts requests of a customer that are durable.
-    pub(super) fn count_requests(&self, customer: &CustomerId, count: u64) {
+    pub(crate) fn count_requests(&self, customer: &CustomerId, count: u64) {
         let (now, mut hours) = ((self.now)(), self.lock());
         of_customer(&mut hours, customer, now).minute(now).requests += count;
     }
 
     /// The minutes of the last hour, also those without anything, oldest first; those before the
     /// process began are not known.
-    pub(super) fn of(&self, customer: &CustomerId) -> Vec<ActivityMinute> {
+    pub(crate) fn of(&self, customer: &CustomerId) -> Vec<ActivityMinute> {
         let (now, hours) = ((self.now)(), self.lock());
         let nothing = LastHour::default();
         hours
@@ -109,7 +109,7 @@ impl LastHour {
 }
 
 /// The requests that a batch creates, which are of one customer.
-pub(super) fn created_requests(batch: &Batch) -> Option<(CustomerId, u64)> {
+pub(crate) fn created_requests(batch: &Batch) -> Option<(CustomerId, u64)> {
     let created = batch.changes.iter().filter_map(|change| {
         let Change::PutAction { was: None, action } = change else {
             return None;

@@ -16,6 +16,7 @@ pub(crate) mod destination;
 pub(crate) mod device;
 pub(crate) mod device_flags;
 pub(crate) mod entry;
+pub(crate) mod entry_place;
 pub(crate) mod event;
 pub(crate) mod firmware;
 pub(crate) mod group;

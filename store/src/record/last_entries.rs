@@ -5,8 +5,8 @@
 use engine::admin_log::entry::Category;
 use engine::ids::EntryId;
 
+use super::entry_place::EntryPlace;
 use super::{Unreadable, check_version};
-use crate::sled::key::log::EntryPlace;
 
 const VERSION: u8 = 1;
 
@@ -118,7 +118,7 @@ mod tests {
     use engine::admin_log::entry::Subject;
 
     use super::*;
-    use crate::sled::key::log::Kind;
+    use crate::record::entry_place::Kind;
 
     const ANY: [Option<Category>; 3] = [None, Some(Category::Error), Some(Category::Info)];
 

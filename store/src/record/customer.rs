@@ -275,7 +275,7 @@ pub(crate) fn read_setting(value: &[u8]) -> Result<Setting, Unreadable> {
 }
 
 /// Reads the id of a customer.
-pub(super) fn customer_id(text: &str) -> Result<CustomerId, Unreadable> {
+pub(crate) fn customer_id(text: &str) -> Result<CustomerId, Unreadable> {
     CustomerId::parse(text).map_err(damaged("no customer id"))
 }
 

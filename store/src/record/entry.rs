@@ -12,9 +12,9 @@ use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};
 
 use super::customer::customer_id;
+use super::entry_place::EntryPlace;
 use super::profile::{iccid, imsi};
 use super::{Unreadable, check_version, code, damaged, read, write};
-use crate::sled::key::log::{EntryPlace, place_of};
 
 const VERSION: u8 = 2;
 const PAYLOAD_VERSION: u8 = 1;
@@ -124,11 +124,13 @@ pub(crate) fn unlink(value: &[u8]) -> Result<(Option<EntryPlace>, &[u8]), Unread
     }
 }
 
-/// Reads an entry from the key and the value of its row.
-pub(crate) fn read_entry(key: &[u8], value: &[u8]) -> Result<Entry, Unreadable> {
-    let place = place_of(key).ok_or(Unreadable::Damaged("the key of an entry"))?;
-    let (customer, [category, subject], id) = place;
-    let (_, entry) = unlink(value)?;
+/// Reads an entry of a customer's log that is not linked.
+pub(crate) fn read_entry(
+    customer: &str,
+    place: EntryPlace,
+    entry: &[u8],
+) -> Result<Entry, Unreadable> {
+    let (category, subject) = place.kind.read()?;
     let compressed: CompressedV2<'_> = read(VERSION, entry)?;
     if compressed.size > SIZE_MAX {
         return Err(Unreadable::Damaged("the size of an entry"));
@@ -137,11 +139,11 @@ pub(crate) fn read_entry(key: &[u8], value: &[u8]) -> Result<Entry, Unreadable> 
     let plain = plain.map_err(damaged("an entry of other bytes"))?;
     let record: EntryV2<'_> = minicbor::decode(&plain).map_err(damaged("an entry"))?;
     Ok(Entry {
-        id,
+        id: place.id,
         customer: customer_id(customer)?,
         at: Timestamp::from_ms(record.at_ms),
-        subject: code::subject(subject)?,
-        category: code::category(category)?,
+        subject,
+        category,
         message: record.message.into(),
         description: record.description.into(),
         trace: TraceId::from_bytes(record.trace.into()),
@@ -183,7 +185,6 @@ mod tests {
 
     use super::*;
     use crate::conformance::samples::device;
-    use crate::sled::key::log::entry as key_of;
 
     fn first_registered() -> Entry {
         let of = device(&CustomerId::parse("acme").unwrap(), 1);
@@ -197,10 +198,9 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_read_from_its_key_and_fewer_bytes_than_its_texts_have() {
+    fn an_entry_is_read_from_its_place_and_fewer_bytes_than_its_texts_have() {
         let entry = first_registered();
-        let key = key_of(&entry.customer, EntryPlace::of(&entry));
-        let value = link(None, &write_entry(&entry));
+        let value = write_entry(&entry);
         let texts = entry.message.len() + entry.description.len();
         let ids = 2 * 16
             + entry
@@ -208,20 +208,21 @@ mod tests {
                 .as_ref()
                 .map_or(0, |about| about.iccid.as_str().len());
         assert!(value.len() < ids + 2 * texts / 3, "{} bytes", value.len());
-        assert_eq!(read_entry(&key, &value), Ok(entry));
+        let place = EntryPlace::of(&entry);
+        assert_eq!(read_entry("acme", place, &value), Ok(entry));
     }
 
     #[test]
     fn an_entry_of_other_bytes_is_damage() {
         let entry = first_registered();
-        let key = key_of(&entry.customer, EntryPlace::of(&entry));
-        let value = link(None, &write_entry(&entry));
+        let place = EntryPlace::of(&entry);
+        let value = write_entry(&entry);
         for length in 0..value.len() {
-            let read = read_entry(&key, &value[..length]);
+            let read = read_entry("acme", place, &value[..length]);
             assert!(matches!(read, Err(Unreadable::Damaged(_))), "{length}");
         }
-        let other = CustomerId::parse("other").unwrap();
-        let moved = key_of(&other, EntryPlace::of(&entry));
-        assert_eq!(read_entry(&moved, &value).unwrap().customer, other);
+        let linked = link(Some(place), &value);
+        assert_eq!(unlink(&linked), Ok((Some(place), &*value)));
+        assert!(unlink(&linked[..18]).is_err());
     }
 }

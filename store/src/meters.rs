@@ -8,8 +8,6 @@ use metrics::{
     gauge, histogram,
 };
 
-use super::device_counts::DeviceCounts;
-use super::disk::DiskUse;
 use crate::{CommitError, Loss};
 
 const COMMITS: &str = "signalbox_store_commits_total";
@@ -29,7 +27,7 @@ const FILE: &str = "signalbox_store_file_bytes";
 const LOST: &str = "signalbox_store_lost_groups";
 
 /// The metrics of a store.
-pub(super) struct StoreMeters {
+pub(crate) struct StoreMeters {
     durable: Counter,
     conflict: Counter,
     fenced: Counter,
@@ -53,7 +51,7 @@ pub(super) struct StoreMeters {
 
 impl StoreMeters {
     /// The metrics of a store, all at zero.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         describe();
         let commits = |outcome: &'static str| counter!(COMMITS, "outcome" => outcome);
         let meters = Self {
@@ -90,51 +88,51 @@ impl StoreMeters {
     }
 
     /// Counts a batch that is queued for the committer.
-    pub(super) fn enter(&self, bytes: usize) {
+    pub(crate) fn enter(&self, bytes: usize) {
         self.queue.increment(1.0);
         self.queue_bytes.increment(bytes as f64);
     }
 
     /// Counts a batch that left the queue.
-    pub(super) fn leave(&self, bytes: usize) {
+    pub(crate) fn leave(&self, bytes: usize) {
         self.queue.decrement(1.0);
         self.queue_bytes.decrement(bytes as f64);
     }
 
     /// Records the size of a group that is about to be written.
-    pub(super) fn gathered(&self, batches: usize) {
+    pub(crate) fn gathered(&self, batches: usize) {
         self.gathered.record(batches as f64);
     }
 
     /// Records the duration of a group's fsync.
-    pub(super) fn synced(&self, took: Duration) {
+    pub(crate) fn synced(&self, took: Duration) {
         self.fsync.record(took);
     }
 
     /// Adds to the numbers of known devices.
-    pub(super) fn known(&self, moved: DeviceCounts) {
-        self.registered.increment(moved.registered as f64);
-        self.unregistered.increment(moved.unregistered as f64);
+    pub(crate) fn known(&self, registered: i64, unregistered: i64) {
+        self.registered.increment(registered as f64);
+        self.unregistered.increment(unregistered as f64);
     }
 
     /// Records how full the disk is.
-    pub(super) fn disk(&self, seen: DiskUse) {
-        self.free.set(seen.free_bytes as f64);
-        self.file.set(seen.rows_bytes as f64);
+    pub(crate) fn disk(&self, free_bytes: u64, file_bytes: u64) {
+        self.free.set(free_bytes as f64);
+        self.file.set(file_bytes as f64);
     }
 
     /// Records what was lost from the end of the store.
-    pub(super) fn lost(&self, loss: Option<Loss>) {
+    pub(crate) fn lost(&self, loss: Option<Loss>) {
         self.lost.set(loss.map_or(0.0, |loss| loss.groups as f64));
     }
 
     /// Counts a group that was written and synced as one.
-    pub(super) fn group(&self) {
+    pub(crate) fn group(&self) {
         self.groups.increment(1);
     }
 
     /// Records the verdict on a batch of a group, and the time since it was queued.
-    pub(super) fn judged(
+    pub(crate) fn judged(
         &self,
         contents: BatchContents,
         took: Duration,
@@ -153,7 +151,7 @@ impl StoreMeters {
     }
 
     /// Counts a refused batch.
-    pub(super) fn refused(&self, refusal: CommitError) {
+    pub(crate) fn refused(&self, refusal: CommitError) {
         match refusal {
             CommitError::Conflict => self.conflict.increment(1),
             CommitError::Fenced => self.fenced.increment(1),
@@ -165,18 +163,18 @@ impl StoreMeters {
 
 /// The parts of a batch that are counted.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct BatchContents {
+pub(crate) struct BatchContents {
     /// Its changes.
-    pub(super) changes: u64,
+    pub(crate) changes: u64,
     /// Those that add an entry to the administration log.
-    pub(super) entries: u64,
+    pub(crate) entries: u64,
     /// Those that add an event to the history of a device.
-    pub(super) events: u64,
+    pub(crate) events: u64,
 }
 
 impl BatchContents {
     /// The contents of a batch.
-    pub(super) fn of(batch: &Batch) -> Self {
+    pub(crate) fn of(batch: &Batch) -> Self {
         let mut contents = Self::default();
         for change in &batch.changes {
             contents.changes += 1;
@@ -224,11 +222,11 @@ impl BatchContents {
 }
 
 /// A query in the queue: counted until it is dropped.
-pub(super) struct QueueWait(Gauge);
+pub(crate) struct QueueWait(Gauge);
 
 impl QueueWait {
     /// Counts one more query in the queue.
-    pub(super) fn among(waiting: &Gauge) -> Self {
+    pub(crate) fn among(waiting: &Gauge) -> Self {
         waiting.increment(1.0);
         Self(waiting.clone())
     }
@@ -241,7 +239,7 @@ impl Drop for QueueWait {
 }
 
 /// The gauge of the queries queued in a pool.
-pub(super) fn waiting_in(pool: &'static str) -> Gauge {
+pub(crate) fn waiting_in(pool: &'static str) -> Gauge {
     describe_gauge!(
         READERS,
         "Queries waiting for a reader thread of the store, by pool."

@@ -8,16 +8,16 @@ use engine::known_devices::KnownDevices;
 use engine::moment::Timestamp;
 use tokio::sync::watch;
 
-use super::activity::Activity;
-use super::meters::StoreMeters;
-use super::partition_notifiers::PartitionNotifiers;
+use crate::activity::Activity;
+use crate::meters::StoreMeters;
+use crate::partition_notifiers::PartitionNotifiers;
 use crate::{Pressure, Unavailable};
 
 /// The bytes of all queued batches: what a burst may cost in memory. A batch beyond it is refused.
 const QUEUED_BYTES_MAX: usize = 64 * 1_024 * 1_024;
 
 /// What the committer shares with everyone who queues work for it.
-pub(super) struct CommitState {
+pub(crate) struct CommitState {
     /// From how many queued batches on the store reports pressure: accepted work still has to
     /// finish, so room is left for it.
     batches_high: usize,
@@ -34,18 +34,18 @@ pub(super) struct CommitState {
     /// Held while a group is applied to the tree, and by readers that must not see that happen.
     applying: RwLock<()>,
     /// Who is notified of events that begin to wait.
-    pub(super) notifiers: PartitionNotifiers,
+    pub(crate) notifiers: PartitionNotifiers,
     /// How busy each customer was.
-    pub(super) activity: Activity,
+    pub(crate) activity: Activity,
     /// The metrics of the committer.
-    pub(super) meters: StoreMeters,
+    pub(crate) meters: StoreMeters,
     /// The marks of all devices.
-    pub(super) known_devices: Arc<KnownDevices>,
+    pub(crate) known_devices: Arc<KnownDevices>,
 }
 
 impl CommitState {
     /// The state of an empty queue that holds this many batches, with a clock.
-    pub(super) fn new(queue_max: usize, now: fn() -> Timestamp) -> Self {
+    pub(crate) fn new(queue_max: usize, now: fn() -> Timestamp) -> Self {
         Self {
             batches_high: (queue_max / 4 * 3).max(1),
             batches: AtomicUsize::new(0),
@@ -64,7 +64,7 @@ impl CommitState {
     }
 
     /// Counts a batch in, unless there is no room for its bytes.
-    pub(super) fn enter(&self, bytes: usize) -> bool {
+    pub(crate) fn enter(&self, bytes: usize) -> bool {
         let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
         if before > 0 && before.saturating_add(bytes) > QUEUED_BYTES_MAX {
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
@@ -76,53 +76,53 @@ impl CommitState {
     }
 
     /// Counts a batch out.
-    pub(super) fn leave(&self, bytes: usize) {
+    pub(crate) fn leave(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         self.batches.fetch_sub(1, Ordering::Relaxed);
         self.meters.leave(bytes);
     }
 
     /// Records that the disk is full.
-    pub(super) fn fill_disk(&self) {
+    pub(crate) fn fill_disk(&self) {
         self.disk_full.store(true, Ordering::Relaxed);
     }
 
     /// Records that the disk has room.
-    pub(super) fn free_disk(&self) {
+    pub(crate) fn free_disk(&self) {
         self.disk_full.store(false, Ordering::Relaxed);
     }
 
     /// Records that no commit can succeed from now on.
-    pub(super) fn fail(&self) {
+    pub(crate) fn fail(&self) {
         self.failed.store(true, Ordering::Release);
         // Wakes those who wait for a group to become durable.
         self.durable.send_modify(|_| {});
     }
 
     /// Records that a group is about to become visible. Only the committer calls this.
-    pub(super) fn begin_group(&self) {
+    pub(crate) fn begin_group(&self) {
         self.written.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Records that the group is durable.
-    pub(super) fn end_group(&self) {
+    pub(crate) fn end_group(&self) {
         self.durable
             .send_replace(self.written.load(Ordering::SeqCst));
         self.meters.group();
     }
 
     /// Records that events are durable up to a number. Only the committer calls this.
-    pub(super) fn reach(&self, Sequence(newest): Sequence) {
+    pub(crate) fn reach(&self, Sequence(newest): Sequence) {
         self.newest.store(newest, Ordering::SeqCst);
     }
 
     /// The number up to which events are durable.
-    pub(super) fn reached(&self) -> Sequence {
+    pub(crate) fn reached(&self) -> Sequence {
         Sequence(self.newest.load(Ordering::SeqCst))
     }
 
     /// Applies a group to the tree. A single read of the tree sees all of it or nothing anyway.
-    pub(super) fn apply<T>(&self, put: impl FnOnce() -> T) -> T {
+    pub(crate) fn apply<T>(&self, put: impl FnOnce() -> T) -> T {
         let _applying = self
             .applying
             .write()
@@ -132,18 +132,18 @@ impl CommitState {
 
     /// Reads rows and their counts while no group changes them. Commits wait meanwhile, so this
     /// must not take longer than a group does.
-    pub(super) fn between_groups<T>(&self, look: impl FnOnce() -> T) -> T {
+    pub(crate) fn between_groups<T>(&self, look: impl FnOnce() -> T) -> T {
         let _looking = self.applying.read().unwrap_or_else(PoisonError::into_inner);
         look()
     }
 
     /// The newest group that a query answered now may have seen.
-    pub(super) fn seen(&self) -> u64 {
+    pub(crate) fn seen(&self) -> u64 {
         self.written.load(Ordering::SeqCst)
     }
 
     /// Waits until a group is durable, or is known to have failed.
-    pub(super) async fn settled(&self, group: u64) -> Result<(), Unavailable> {
+    pub(crate) async fn settled(&self, group: u64) -> Result<(), Unavailable> {
         let mut durable = self.durable.subscribe();
         let waited = durable.wait_for(|durable| *durable >= group || self.failed());
         match waited.await {
@@ -153,17 +153,17 @@ impl CommitState {
     }
 
     /// Whether the disk was full when last checked.
-    pub(super) fn disk_full(&self) -> bool {
+    pub(crate) fn disk_full(&self) -> bool {
         self.disk_full.load(Ordering::Relaxed)
     }
 
     /// Whether no commit can succeed any more.
-    pub(super) fn failed(&self) -> bool {
+    pub(crate) fn failed(&self) -> bool {
         self.failed.load(Ordering::Acquire)
     }
 
     /// Whether the store accepts new work.
-    pub(super) fn pressure(&self) -> Pressure {
+    pub(crate) fn pressure(&self) -> Pressure {
         let is_queue_full = self.batches.load(Ordering::Relaxed) >= self.batches_high
             || self.bytes.load(Ordering::Relaxed) >= QUEUED_BYTES_MAX / 4 * 3;
         match (self.failed(), self.disk_full(), is_queue_full) {

@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
     use crate::conformance::samples::{links, record};
-    use crate::sled::record::device::row_of;
+    use crate::record::device::row_of;
 
     #[test]
     fn flags_are_read_from_a_record() {

@@ -9,14 +9,14 @@ use crate::PartitionNotifier;
 
 /// The notifiers that are held, by customer.
 #[derive(Default)]
-pub(super) struct PartitionNotifiers(Mutex<ByCustomer>);
+pub(crate) struct PartitionNotifiers(Mutex<ByCustomer>);
 
 type ByCustomer = HashMap<CustomerId, Vec<Weak<PartitionNotifier>>>;
 
 impl PartitionNotifiers {
     /// A notifier of the partitions in which events begin to wait for a customer's destinations
     /// from now on, as long as it is held.
-    pub(super) fn subscribe(&self, customer: CustomerId) -> Arc<PartitionNotifier> {
+    pub(crate) fn subscribe(&self, customer: CustomerId) -> Arc<PartitionNotifier> {
         let notifier = Arc::default();
         let mut by_customer = self.lock();
         let notifiers = by_customer.entry(customer).or_default();
@@ -26,7 +26,7 @@ impl PartitionNotifiers {
     }
 
     /// Notifies the subscribers. Only durable events may be reported.
-    pub(super) fn notify(&self, begun: Vec<(CustomerId, Partition)>) {
+    pub(crate) fn notify(&self, begun: Vec<(CustomerId, Partition)>) {
         if begun.is_empty() {
             return;
         }
