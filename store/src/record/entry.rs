@@ -14,7 +14,7 @@ use minicbor::{Decode, Encode};
 use super::customer::customer_id;
 use super::entry_place::EntryPlace;
 use super::profile::{iccid, imsi};
-use super::{Unreadable, check_version, code, damaged, read, write};
+use super::{Unreadable, check_version, damaged, read, write};
 
 const VERSION: u8 = 2;
 const PAYLOAD_VERSION: u8 = 1;

@@ -1,7 +1,7 @@
 //! How are the numbers of the newest events of devices stored?
 //!
 //! A page has those of devices with neighbouring keys. A row of its own says how far the pages were
-//! written.
+//! written, for each of several sections of them.
 
 use engine::delivery::backlog::Sequence;
 use engine::ids::DeviceKey;
@@ -10,6 +10,10 @@ use minicbor::{Decode, Encode};
 use super::{Unreadable, check_version, read, write};
 
 const VERSION: u8 = 1;
+const CHECKPOINT_VERSION: u8 = 2;
+
+/// The pages are divided into so many sections.
+pub(crate) const SECTIONS: usize = 16;
 
 /// A device and the number of its newest event.
 pub(crate) type DeviceHead = (DeviceKey, Sequence);
@@ -19,26 +23,33 @@ const ENTRY_BYTES: usize = 16 + 8;
 /// How far the pages were written.
 #[derive(Clone, Copy, Debug, Default, Decode, Encode, Eq, PartialEq)]
 #[cbor(array)]
-pub(crate) struct CheckpointV1 {
+pub(crate) struct CheckpointV2 {
     /// The page that is written next.
     #[n(0)]
     pub(crate) next_page: u16,
-    /// The newest number when the first page was written.
+    /// The newest number when the first page of the section of that page was written.
     #[n(1)]
     pub(crate) begun_at: u64,
-    /// Every event up to this number is in a page.
+    /// For each section, the number up to which every event is in one of its pages.
     #[n(2)]
-    pub(crate) complete_to: u64,
+    pub(crate) sections: [u64; SECTIONS],
+}
+
+impl CheckpointV2 {
+    /// Every event up to this number is in a page.
+    pub(crate) fn complete_to(&self) -> Sequence {
+        Sequence(self.sections.into_iter().min().unwrap_or_default())
+    }
 }
 
 /// Writes how far the pages were written.
-pub(crate) fn write_checkpoint(checkpoint: &CheckpointV1) -> Vec<u8> {
-    write(VERSION, checkpoint)
+pub(crate) fn write_checkpoint(checkpoint: &CheckpointV2) -> Vec<u8> {
+    write(CHECKPOINT_VERSION, checkpoint)
 }
 
 /// Reads how far the pages were written.
-pub(crate) fn read_checkpoint(value: &[u8]) -> Result<CheckpointV1, Unreadable> {
-    read(VERSION, value)
+pub(crate) fn read_checkpoint(value: &[u8]) -> Result<CheckpointV2, Unreadable> {
+    read(CHECKPOINT_VERSION, value)
 }
 
 /// Writes a page.

@@ -479,8 +479,6 @@ mod tests {
         let mut newest = HashMap::new();
         let mut ledger = Ledger::load(&db, Timestamp::default()).unwrap();
         for round in 0..120 {
-            // A page for each event, so that the checkpoint is completed several times.
-            ledger.checkpoint.events_per_page = 1;
             for _ in 0..rng.below(10) {
                 let events: Vec<_> = (0..rng.below(150))
                     .map(|number| {
@@ -499,7 +497,10 @@ mod tests {
                 assert_eq!(ledger.newest_of(*device), Some(*number), "in round {round}");
             }
         }
-        assert!(ledger.checkpoint.complete_to() > Sequence::default());
+        // A page has one device and is written for 32 events, the last section again; a restart
+        // forgets the events that no page was written for.
+        let read_again = ledger.newest().0 - ledger.checkpoint.complete_to().0;
+        assert!(read_again < 12_000, "{read_again} of {}", ledger.newest().0);
     }
 
     #[test]

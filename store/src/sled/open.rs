@@ -33,7 +33,7 @@ use crate::record::number;
 /// API client was one of a customer, and SMS were not found by the message ids of their parts; up
 /// to format 9 the service had no key of its own, and there were no firmware images and campaigns.
 /// No release wrote them.
-pub(super) const FORMAT: u64 = 10;
+pub(super) const FORMAT: u64 = 11;
 
 /// The memory sled uses for the tree: enough for the indexes of a million devices, and fixed,
 /// because sled's own default of 1 GiB is more than a small machine has.

@@ -177,7 +177,7 @@ fn check_heads(tree: &Tree, mut stored: Stored, findings: &mut Findings) -> Resu
     let Ok(written) = row.map_or(Ok(Default::default()), |row| read_checkpoint(&row)) else {
         return Ok(());
     };
-    let complete_to = Sequence(written.complete_to);
+    let complete_to = written.complete_to();
     for key in tree.scan_prefix(key::event::head_pages()).keys() {
         let key = key?;
         let Ok(Some(value)) = kv::load(tree, &key) else {

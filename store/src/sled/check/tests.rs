@@ -25,7 +25,7 @@ use crate::conformance::wait;
 use crate::conformance::{firmware, schedules};
 use crate::record::entry::{link, write_entry};
 use crate::record::entry_place::EntryPlace;
-use crate::record::heads::{CheckpointV1, write_checkpoint, write_page};
+use crate::record::heads::{CheckpointV2, SECTIONS, write_checkpoint, write_page};
 use crate::record::number::{write_count, write_name_owner, write_sequence};
 use crate::record::outbox::{DestinationCounts, write_tally};
 use crate::sled::key::Key;
@@ -502,9 +502,9 @@ fn a_row_that_says_something_else_is_found_by_name() {
         ),
         (
             key::event::checkpoint(),
-            write_checkpoint(&CheckpointV1 {
-                complete_to: 1_000,
-                ..CheckpointV1::default()
+            write_checkpoint(&CheckpointV2 {
+                sections: [1_000; SECTIONS],
+                ..CheckpointV2::default()
             }),
             "newest events of devices",
             Problem::Missing,

@@ -2,9 +2,10 @@
 //!
 //! Every event is stored with the number of the one before it, so the newest is where the history
 //! of a device begins. A row for each device would be written with every event; instead the
-//! numbers are in memory, in pages of neighbouring keys. The pages are written one after the other
-//! in a rolling checkpoint, one for every so many events, and the events after the last complete
-//! checkpoint are read again when the store is opened.
+//! numbers are in memory, in pages of neighbouring keys. The pages that changed are written one
+//! after the other in a rolling checkpoint, about a number for each new event. The events since the
+//! page that is written next was last written are read again when the store is opened: as many as
+//! the fleet has devices, and not many more.
 
 use engine::delivery::backlog::Sequence;
 use engine::ids::DeviceKey;
@@ -13,7 +14,7 @@ use sled::{IVec, Tree};
 use super::recent::RecentEvents;
 use crate::record::Unreadable;
 use crate::record::heads::{
-    CheckpointV1, DeviceHead, read_checkpoint, read_page, write_checkpoint, write_page,
+    CheckpointV2, DeviceHead, SECTIONS, read_checkpoint, read_page, write_checkpoint, write_page,
 };
 use crate::sled::fault::Fault;
 use crate::sled::key;
@@ -24,8 +25,11 @@ use crate::sled::overlay::Overlay;
 const PAGES: u16 = 1 << PAGE_BITS;
 const PAGE_BITS: u32 = 13;
 
-/// The events for which one page is written: at a million devices, 24 bytes for each.
-const EVENTS_PER_PAGE: u64 = 128;
+/// The pages of a section.
+const SECTION_PAGES: usize = PAGES as usize / SECTIONS;
+
+/// The fewest events for which a page is written: a row costs as much as so many numbers in it.
+const PAGE_COST_MIN: u64 = 32;
 
 /// By how many devices a page grows at once.
 const GROWTH: usize = 4;
@@ -47,10 +51,9 @@ struct Page {
 
 /// How far the pages are written.
 pub(super) struct Checkpoint {
-    written: CheckpointV1,
+    written: CheckpointV2,
     /// The events that no page was written for.
     events: u64,
-    pub(super) events_per_page: u64,
 }
 
 impl Heads {
@@ -99,6 +102,13 @@ impl Heads {
         }
     }
 
+    /// The events for which a page is written: as many as it has numbers. One without changes is
+    /// not written.
+    fn cost(&self, place: usize) -> u64 {
+        let page = self.pages.get(place).filter(|page| page.is_changed);
+        page.map_or(0, |page| PAGE_COST_MIN.max(page.heads.len() as u64))
+    }
+
     /// Writes a page, if it changed. Devices without an event from a number on are left out: those
     /// events are no longer stored.
     fn write(&mut self, place: u16, oldest: Sequence, rows: &mut Overlay<'_>) -> Result<(), Fault> {
@@ -120,18 +130,14 @@ impl Checkpoint {
     pub(super) fn load(tree: &Tree) -> Result<Self, Fault> {
         let written = match tree.get(key::event::checkpoint())? {
             Some(row) => read_checkpoint(&row)?,
-            None => CheckpointV1::default(),
+            None => CheckpointV2::default(),
         };
-        Ok(Self {
-            written,
-            events: 0,
-            events_per_page: EVENTS_PER_PAGE,
-        })
+        Ok(Self { written, events: 0 })
     }
 
     /// Up to which number every event is in a page.
     pub(super) fn complete_to(&self) -> Sequence {
-        Sequence(self.written.complete_to)
+        self.written.complete_to()
     }
 
     /// Writes the pages that are due after some events more. The pages have every event up to
@@ -144,24 +150,50 @@ impl Checkpoint {
         rows: &mut Overlay<'_>,
     ) -> Result<(), Fault> {
         self.events = self.events.saturating_add(events as u64);
-        if self.events < self.events_per_page {
-            return Ok(());
+        let before = self.events;
+        for _ in 0..PAGES {
+            let cost = heads.cost(self.written.next_page.into());
+            let Some(left) = self.events.checked_sub(cost) else {
+                self.put_after(before, rows);
+                return Ok(());
+            };
+            self.events = left;
+            self.write(heads, (oldest, newest), rows)?;
         }
-        while self.events >= self.events_per_page {
-            self.events -= self.events_per_page;
-            heads.write(self.written.next_page, oldest, rows)?;
-            self.written.next_page += 1;
-            if self.written.next_page == PAGES {
-                self.written = CheckpointV1 {
-                    next_page: 0,
-                    begun_at: newest.0,
-                    complete_to: self.written.begun_at,
-                };
-            }
-        }
-        let row = IVec::from(write_checkpoint(&self.written));
-        rows.put(key::event::checkpoint().into(), row);
+        self.put_after(before, rows);
+        self.events = 0;
         Ok(())
+    }
+
+    /// Writes the next page, if it changed.
+    fn write(
+        &mut self,
+        heads: &mut Heads,
+        (oldest, newest): (Sequence, Sequence),
+        rows: &mut Overlay<'_>,
+    ) -> Result<(), Fault> {
+        let page = self.written.next_page;
+        let place = usize::from(page);
+        if place.is_multiple_of(SECTION_PAGES) {
+            self.written.begun_at = newest.0;
+        }
+        heads.write(page, oldest, rows)?;
+        self.written.next_page = (page + 1) % PAGES;
+        let section = self.written.sections.get_mut(place / SECTION_PAGES);
+        if let Some(complete_to) = section
+            && (place + 1).is_multiple_of(SECTION_PAGES)
+        {
+            *complete_to = self.written.begun_at;
+        }
+        Ok(())
+    }
+
+    /// Notes how far the pages are written, if one was.
+    fn put_after(&self, events_before: u64, rows: &mut Overlay<'_>) {
+        if self.events < events_before {
+            let row = IVec::from(write_checkpoint(&self.written));
+            rows.put(key::event::checkpoint().into(), row);
+        }
     }
 }
 
