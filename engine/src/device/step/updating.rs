@@ -197,11 +197,13 @@ impl Step<'_> {
         }
     }
 
-    /// Sends a part of the image. One that cannot be read is read again later.
+    /// Sends a part of the image. One that cannot be read, or only once the device sleeps, is read
+    /// again later.
     pub(in crate::device) fn take_image(&mut self, read: Result<Vec<u8>, ImageUnreadable>) {
         let wanted = self.exchange.wanted().map(|it| it.len());
+        let is_reachable = self.cx.reachability().is_reachable(self.cx.now());
         match read {
-            Ok(block) if wanted == Some(block.len()) => self.send_block(&block),
+            Ok(block) if is_reachable && wanted == Some(block.len()) => self.send_block(&block),
             Ok(_) | Err(ImageUnreadable) => {
                 self.exchange
                     .note_ending(ExchangeOutcome::NotAnswered, self.cx.out);

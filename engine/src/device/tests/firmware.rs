@@ -464,6 +464,23 @@ fn an_image_that_cannot_be_read_is_read_again_later() {
 }
 
 #[test]
+fn an_image_that_is_read_once_the_device_sleeps_waits_for_its_next_uplink() {
+    let mut fixture = DeviceFixture::new();
+    fixture.register_with(&["lwm2m=1.1", "lt=86400", "b=U", "Q"], UPDATABLE);
+    fixture.begin_push(2_500);
+    let values = [("/5/0/3", 0), ("/5/0/5", 0), ("/5/0/9", 1)];
+    fixture.answer_values("/5/0", &values);
+    fixture.at(10 * MINUTE);
+    assert_eq!(fixture.image(block(0..1_024)), Lines::new());
+    assert_eq!(fixture.next_deadline(), Lines::new());
+    assert_eq!(fixture.deadline(), Some(86_400 * S), "nothing is due");
+    let updated = fixture.at(20 * MINUTE).update();
+    assert_eq!(updated.last(), read("m2").last());
+    let again = reported(&mut fixture, 0, 0);
+    assert_eq!(again.last(), reading(1_024, 0).last());
+}
+
+#[test]
 fn a_push_that_the_service_forgot_is_no_second_installation() {
     let mut fixture = pushed_to(2_500);
     fixture.image(block(0..1_024));
