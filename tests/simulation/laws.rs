@@ -83,6 +83,9 @@ pub(crate) struct LawChecker {
     is_alive: Vec<bool>,
     /// Whether each device is still to be restored after a crash.
     is_crashed: Vec<bool>,
+    /// Whether each device was last heard over DTLS, and had no uplink since it was restored: its
+    /// machine knows no session.
+    awaits_session: Vec<bool>,
     /// The uplinks of each device.
     uplinks: Vec<UplinkRecord>,
     /// The requests of a device per status, counted from the moves.
@@ -123,6 +126,8 @@ struct KnownAction {
     is_in_blocks: bool,
     /// Whether a caller received its 202.
     is_promised: bool,
+    /// Whether no session of the device was known when it was created: then it waits for an uplink.
+    is_without_session: bool,
     /// The number of uplinks of the device when its last attempt began.
     uplinks_at_attempt: Option<u64>,
 }
@@ -244,6 +249,7 @@ impl LawChecker {
             throwing: vec![None; devices],
             is_alive: vec![false; devices],
             is_crashed: vec![false; devices],
+            awaits_session: vec![false; devices],
             uplinks: (0..devices).map(|_| UplinkRecord::default()).collect(),
             recount: vec![[0; Status::ALL.len()]; devices],
             failed: vec![0; devices],
@@ -358,6 +364,7 @@ impl LawChecker {
         let action = durable.action(who, id).expect("what moved is there");
         let known = self.known.entry(id).or_default();
         known.who = who;
+        known.is_without_session |= from.is_none() && self.awaits_session[who];
         if let Some((before, _)) = from {
             self.recount[who][before as usize] -= 1;
         }
@@ -465,6 +472,10 @@ impl LawChecker {
         self.sent_samples.restored(who, cause);
         self.sent_data.restored(who, cause);
         let registration = restored.record.registration.as_ref();
+        self.awaits_session[who] = restored
+            .record
+            .peer
+            .is_some_and(|peer| peer.transport == Transport::Coaps);
         // A device with DTLS is reached over its next session.
         let peer = restored.record.peer.map(|peer| match peer.transport {
             Transport::Coaps => peer.of_device(durable.key(who)),
@@ -483,7 +494,6 @@ impl LawChecker {
         self.sent_data.crashed();
         self.routing.crashed();
         self.bootstraps.crashed();
-        self.sealed.crashed();
         self.is_alive.fill(false);
         self.is_crashed.fill(true);
         self.open.iter_mut().for_each(|open| *open = None);

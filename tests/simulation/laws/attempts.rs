@@ -79,8 +79,9 @@ fn shortest_ms(transmission: &Transmission) -> i64 {
 
 /// When a scheduled request is sent, no older one that could be sent is still scheduled. One for
 /// the next uplink waits for an uplink, and requests over the protocol of an unanswered request
-/// wait. A request that is to be sent now and came after the silence does not wait for those. When
-/// a request whose time had to come was released is not known here.
+/// wait. A request that is to be sent now and came after the silence does not wait for those, nor
+/// for one that was created while no session of the device was known. When a request whose time had
+/// to come was released is not known here.
 pub(super) fn the_oldest_request_goes_first(
     laws: &LawChecker,
     moved: &ActionMove,
@@ -98,10 +99,17 @@ pub(super) fn the_oldest_request_goes_first(
     if action.not_before.is_some() {
         return Ok(());
     }
+    let was_without_session = |other: &Action| {
+        laws.known
+            .get(&other.id)
+            .is_some_and(|it| it.is_without_session)
+    };
     let is_next = |other: &Action| match (action.mode, other.mode) {
         _ if other.not_before.is_some() => false,
         (Mode::SendWhenActive, _) => !may_be_silent || other.protocol() == action.protocol(),
-        (Mode::SendNow, Mode::SendNow) => !may_be_silent && !was_asleep(other),
+        (Mode::SendNow, Mode::SendNow) => {
+            !may_be_silent && !was_asleep(other) && !was_without_session(other)
+        }
         (Mode::SendNow, Mode::SendWhenActive) => false,
     };
     let older = durable.pending(moved.who).find(|other| {

@@ -23,6 +23,7 @@ impl LawChecker {
             StepTrigger::Uplink => {
                 (record.heard_at_ms, record.uplinks) = (at_ms, record.uplinks + 1);
                 record.may_be_silent = false;
+                self.awaits_session[who] = false;
             }
             StepTrigger::Heard => record.heard_at_ms = at_ms,
             StepTrigger::Other => {}

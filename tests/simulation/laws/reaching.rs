@@ -38,8 +38,7 @@ pub(super) fn has_a_way(laws: &LawChecker, action: &Action, who: usize, durable:
     let (own, record) = (durable.profile(who).ip, durable.record(who));
     let registration = record.registration.as_ref();
     let registered_at = registration.and(record.peer);
-    let needs_session = registered_at.is_some_and(|peer| peer.association.is_some());
-    if needs_session && !laws.sealed.is_heard(who) && action.protocol() != Protocol::Udp {
+    if laws.awaits_session[who] && action.protocol() != Protocol::Udp {
         return false;
     }
     match action.protocol() {

@@ -9,8 +9,6 @@ use super::{Verdict, hold};
 pub(crate) struct SealedMessages {
     told: Vec<HashMap<Vec<u8>, u32>>,
     said: Vec<HashMap<Vec<u8>, u32>>,
-    /// The devices that were heard since the start.
-    is_heard: Vec<bool>,
 }
 
 impl SealedMessages {
@@ -18,7 +16,6 @@ impl SealedMessages {
         Self {
             told: (0..devices).map(|_| HashMap::new()).collect(),
             said: (0..devices).map(|_| HashMap::new()).collect(),
-            is_heard: vec![false; devices],
         }
     }
 
@@ -44,21 +41,10 @@ impl SealedMessages {
 
     /// The service opens a message of a device.
     pub(crate) fn heard(&mut self, who: usize, message: &[u8]) -> Verdict {
-        self.is_heard[who] = true;
         let is_own = take(&mut self.said[who], message);
         hold("what_is_heard_of_a_device_was_said_by_it", is_own, || {
             format!("device {who} has not said {message:02x?}, or not again")
         })
-    }
-
-    /// The service ends, and knows no session until its device is heard again.
-    pub(super) fn crashed(&mut self) {
-        self.is_heard.fill(false);
-    }
-
-    /// Whether a device was heard over a session since the start.
-    pub(super) fn is_heard(&self, who: usize) -> bool {
-        self.is_heard[who]
     }
 }
 
