@@ -29,6 +29,9 @@ pub(crate) struct Census {
     pub(crate) sessions_moved: u64,
     /// Sessions that the next process had.
     pub(crate) sessions_kept: u64,
+    /// Pre-shared keys that the first use of another one ended, and how often somebody tried one.
+    pub(crate) keys_ended: u64,
+    pub(crate) ended_keys_tried: u64,
     pub(crate) crashes: u64,
     pub(crate) durable_without_receipt: u64,
     pub(crate) forgotten: u64,
@@ -392,7 +395,8 @@ macro_rules! rows {
 
 rows! {
     broker_received, broken_before_a_message,
-    heals, sessions_made, sessions_resumed, sessions_moved, sessions_kept, crashes,
+    heals, sessions_made, sessions_resumed, sessions_moved, sessions_kept, keys_ended,
+    ended_keys_tried, crashes,
     durable_without_receipt, forgotten, unsaved, panics, parked, restored, lost,
     repeated, pages, passed_over_here, passed_over_left, unread, swept, added, forwarded, searched,
     crowded, route_hints, addressed, handled, turned, overloaded, no_place, abandoned, removed,

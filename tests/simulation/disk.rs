@@ -72,6 +72,8 @@ pub(crate) enum Author {
     Bootstrap(PreparedStep, Box<BootstrapPlan>),
     /// A step of a campaign.
     Campaign(CampaignId),
+    /// A device uses a key for the first time.
+    KeyUse,
     /// A change by the customer.
     Customer(CustomerChange),
 }
@@ -102,7 +104,7 @@ impl Author {
     pub(crate) fn step(&self) -> Option<u64> {
         match self {
             Self::Device { step, .. } | Self::Forwarder { step, .. } => Some(*step),
-            Self::Bootstrap(..) | Self::Campaign(_) | Self::Customer(_) => None,
+            Self::Bootstrap(..) | Self::Campaign(_) | Self::KeyUse | Self::Customer(_) => None,
         }
     }
 }

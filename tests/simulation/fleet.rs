@@ -1,7 +1,7 @@
 //! The simulated devices, each with its current address. A device that speaks LwM2M and plain CoAP
 //! has a socket for each, the second as another member.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 
@@ -23,12 +23,13 @@ use harness::rng::Rng;
 use protocol::coap::block::BlockSize;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
+use protocol::coap::token::Token;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::Sample;
 use protocol::lwm2m::value::Value;
 use protocol::lwm2m::version::EnablerVersion;
 
-use crate::secured::SecuredClient;
+use crate::secured::{ClientRole, FormerKey, SecuredClient};
 use crate::settings::{Kinds, Shared, WorldSettings, pick};
 
 /// How many ports the roaming devices share: few, so that one device takes over the port of
@@ -85,6 +86,20 @@ pub(crate) struct SimulatedEndpoint {
     pub(crate) address: Peer,
     /// Its DTLS, if it speaks DTLS.
     pub(crate) secured: Option<SecuredClient>,
+    /// The key that its customer set, as far as the device knows.
+    pub(crate) set_key: Box<[u8]>,
+    /// A newer one that it was not given yet.
+    pub(crate) next_key: Option<Box<[u8]>>,
+    /// What it used before.
+    pub(crate) former_keys: Vec<FormerKey>,
+    /// Keys that were valid and are not any more, which others have.
+    pub(crate) ended_keys: Vec<FormerKey>,
+    /// Somebody who has tried one of them.
+    pub(crate) impostor: Option<SecuredClient>,
+    /// Its DTLS for downloads, while it has a session for them.
+    pub(crate) downloads: Option<SecuredClient>,
+    /// The tokens of its requests for images.
+    pub(crate) downloading: HashSet<Token>,
     /// How often it rebooted and lost its state.
     pub(crate) boot: u32,
     /// When it is woken next.
@@ -173,12 +188,27 @@ impl Fleet {
         }
     }
 
-    /// The device with DTLS that has an address now.
-    pub(crate) fn secured_at(&self, address: SocketAddr) -> Option<usize> {
-        let has_it = |member: &SimulatedEndpoint| {
-            member.secured.is_some() && member.address.address == address
-        };
-        self.members.iter().position(has_it)
+    /// The client of DTLS that has an address now.
+    pub(crate) fn secured_at(&self, address: SocketAddr) -> Option<(usize, ClientRole)> {
+        let roles = [
+            ClientRole::Device,
+            ClientRole::Downloads,
+            ClientRole::Impostor,
+        ];
+        let mut all = (0..self.members.len()).flat_map(|who| roles.map(|role| (who, role)));
+        all.find(|(who, role)| {
+            let member = &self.members[*who];
+            member.client(*role).is_some() && self.address_of((*who, *role)) == address
+        })
+    }
+
+    /// Where a client of DTLS is. That of a download has a port of its own.
+    pub(crate) fn address_of(&self, (who, role): (usize, ClientRole)) -> SocketAddr {
+        match role {
+            ClientRole::Device => self.members[who].address.address,
+            ClientRole::Downloads => client_address(4, who),
+            ClientRole::Impostor => client_address(3, who),
+        }
     }
 
     /// Moves a device with an address of its own to another one, and returns it.
@@ -273,6 +303,13 @@ impl SimulatedEndpoint {
             speaks,
             machine: SimulatedDevice::new(configuration, rng.number()),
             secured: address.association.map(|_| client(of)),
+            set_key: key_of(of).into(),
+            next_key: None,
+            former_keys: Vec::new(),
+            ended_keys: Vec::new(),
+            impostor: None,
+            downloads: None,
+            downloading: HashSet::new(),
             address,
             boot: 0,
             armed_at_ms: None,
@@ -280,6 +317,33 @@ impl SimulatedEndpoint {
             posts: None,
             performed_seen: 0,
             plain_seen: 0,
+        }
+    }
+}
+
+impl SimulatedEndpoint {
+    pub(crate) fn client(&self, role: ClientRole) -> Option<&SecuredClient> {
+        match role {
+            ClientRole::Device => self.secured.as_ref(),
+            ClientRole::Downloads => self.downloads.as_ref(),
+            ClientRole::Impostor => self.impostor.as_ref(),
+        }
+    }
+
+    pub(crate) fn client_mut(&mut self, role: ClientRole) -> Option<&mut SecuredClient> {
+        match role {
+            ClientRole::Device => self.secured.as_mut(),
+            ClientRole::Downloads => self.downloads.as_mut(),
+            ClientRole::Impostor => self.impostor.as_mut(),
+        }
+    }
+
+    /// The device uses a key from now on, for its next sessions.
+    pub(crate) fn use_key(&mut self, key: &[u8]) {
+        let former = self.secured.as_mut().and_then(|client| client.use_key(key));
+        if let Some(former) = former {
+            self.former_keys.push(former);
+            self.downloads = None;
         }
     }
 }
@@ -324,7 +388,7 @@ fn has_own_ip(who: usize, speaks: DeviceProtocols) -> bool {
 }
 
 /// Whether a device speaks over DTLS.
-fn is_secured(who: usize, kinds: Kinds) -> bool {
+pub(crate) fn is_secured(who: usize, kinds: Kinds) -> bool {
     match kinds {
         Kinds::One => false,
         Kinds::Secured => true,
@@ -332,8 +396,12 @@ fn is_secured(who: usize, kinds: Kinds) -> bool {
     }
 }
 
-/// The pre-shared key of a device.
-pub(crate) fn key_of(who: usize) -> [u8; 16] {
+fn client_address(host: u8, who: usize) -> SocketAddr {
+    SocketAddr::new([10, 9, 0, host].into(), port(6_000 + who as u32))
+}
+
+/// The first pre-shared key of a device.
+fn key_of(who: usize) -> [u8; 16] {
     (0x0123_4567_89ab_cdef_u128 + who as u128).to_be_bytes()
 }
 
@@ -345,7 +413,7 @@ fn credentials(who: usize) -> DeviceCredentials {
     let psk = Psk {
         identity: identity_of(who).into(),
         // The simulation has no master key.
-        key: Sealed::from_bytes(Box::default()),
+        key: Sealed::from_bytes(key_of(who).into()),
     };
     DeviceCredentials {
         psk: Some(Credential::replacing(None, psk, Timestamp::default())),
@@ -409,8 +477,7 @@ fn configuration(who: usize, settings: &WorldSettings, rng: &mut Rng) -> Configu
         Kinds::One | Kinds::Secured => plain,
         Kinds::Many => of_some_kind(plain, rng),
     };
-    // The accounts of a bootstrap here have no keys.
-    if rng.hits(settings.bootstrap_percent) && !is_secured(who, settings.kinds) {
+    if rng.hits(settings.bootstrap_percent) {
         kind.bootstrap = Some(bootstrapping(settings, rng));
     }
     if rng.hits(settings.firmware_percent) {

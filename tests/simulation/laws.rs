@@ -22,7 +22,7 @@ mod promises;
 mod reaching;
 pub(crate) mod rest;
 mod routing;
-mod secrecy;
+pub(crate) mod secrecy;
 mod sending;
 mod speech;
 

@@ -1,6 +1,9 @@
 //! How does a simulated device speak DTLS? A client of the crate `dtls`, its session, and what
 //! waits for a handshake.
 //!
+//! A device changes its key when it is given another one, and then makes a session with that. What it
+//! had before may be in other hands.
+//!
 //! A client that is not heard for a while after it has spoken resumes its session: so it notices
 //! that the service has lost it, or that a NAT has given it another address.
 
@@ -41,30 +44,83 @@ enum State {
     Session(AssociationId),
 }
 
+/// Whose client it is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum ClientRole {
+    /// That of the device.
+    Device,
+    /// That over which the device downloads, at a port of its own.
+    Downloads,
+    /// That of somebody else, who has a key of the device that has ended.
+    Impostor,
+}
+
 /// What a client does.
 pub(crate) enum ClientOutput {
     Send(Vec<u8>),
     /// A message of the service has arrived.
     Hear(Vec<u8>),
+    /// A handshake has failed.
+    Fail,
+}
+
+/// A key of a device, and the ticket of a session with it.
+#[derive(Clone)]
+pub(crate) struct FormerKey {
+    pub(crate) key: Box<[u8]>,
+    pub(crate) resumption: Option<Resumption>,
 }
 
 impl SecuredClient {
     /// A client with this key. One without Connection ID is known by its address.
     pub(crate) fn new(identity: &str, key: &[u8], connection_id: ConnectionIdOffer) -> Self {
+        Self::of(ClientConfig {
+            // Ephemeral keys would not follow from the seed.
+            cipher_suites: vec![CipherSuite::PskAes128Ccm8],
+            connection_id,
+            ..ClientConfig::with_psk(identity.as_bytes(), key)
+        })
+    }
+
+    fn of(credentials: ClientConfig) -> Self {
         Self {
             endpoint: endpoint(),
-            credentials: ClientConfig {
-                // Ephemeral keys would not follow from the seed.
-                cipher_suites: vec![CipherSuite::PskAes128Ccm8],
-                connection_id,
-                ..ClientConfig::with_psk(identity.as_bytes(), key)
-            },
+            credentials,
             state: State::Nothing,
             waiting: Vec::new(),
             resumption: None,
             unheard_since_ms: None,
             armed_at_ms: None,
         }
+    }
+
+    /// Another client of the same identity, with this key.
+    pub(crate) fn with(&self, key: FormerKey) -> Self {
+        let Self { credentials, .. } = self;
+        Self {
+            resumption: key.resumption,
+            ..Self::of(ClientConfig {
+                psk: key.key,
+                ..credentials.clone()
+            })
+        }
+    }
+
+    /// Uses a key from now on. Returns the one before, if it is another.
+    pub(crate) fn use_key(&mut self, key: &[u8]) -> Option<FormerKey> {
+        if *self.credentials.psk == *key {
+            return None;
+        }
+        self.power_off();
+        Some(FormerKey {
+            key: std::mem::replace(&mut self.credentials.psk, key.into()),
+            resumption: self.resumption.take(),
+        })
+    }
+
+    /// The key that is used.
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.credentials.psk
     }
 
     /// The device loses its session; it keeps its ticket.
@@ -175,6 +231,7 @@ impl SecuredClient {
                     self.state = State::Nothing;
                     self.resumption = None;
                     self.waiting.clear();
+                    out.push(ClientOutput::Fail);
                 }
                 Effect::Closed { .. } | Effect::Failed { .. } | Effect::Moved { .. } => {}
                 Effect::LookUpPsk { .. }

@@ -187,20 +187,39 @@ impl WorldSettings {
 
 /// An account at this service, and one at another server with a key.
 pub(crate) fn with_second_server(lifetime_s: u32) -> BootstrapConfig {
-    let server = |short_id, uri: Option<&str>, security| BootstrapServer {
+    BootstrapConfig {
+        servers: Box::new([
+            server((SHORT_ID, None), lifetime_s, AccountSecurity::NoSec),
+            server(
+                (2_222, Some("coaps://other.example")),
+                lifetime_s,
+                AccountSecurity::Psk,
+            ),
+        ]),
+        objects: Box::default(),
+    }
+}
+
+/// An account at this service with a key.
+pub(crate) fn with_own_key(lifetime_s: u32) -> BootstrapConfig {
+    BootstrapConfig {
+        servers: Box::new([server((SHORT_ID, None), lifetime_s, AccountSecurity::Psk)]),
+        objects: Box::default(),
+    }
+}
+
+fn server(
+    (short_id, uri): (u16, Option<&str>),
+    lifetime_s: u32,
+    security: AccountSecurity,
+) -> BootstrapServer {
+    BootstrapServer {
         short_id,
         uri: uri.map(Into::into),
         lifetime_s,
         binding: Binding::UDP,
         security,
         certificate: None,
-    };
-    BootstrapConfig {
-        servers: Box::new([
-            server(SHORT_ID, None, AccountSecurity::NoSec),
-            server(2_222, Some("coaps://other.example"), AccountSecurity::Psk),
-        ]),
-        objects: Box::default(),
     }
 }
 

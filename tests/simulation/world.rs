@@ -8,6 +8,7 @@ pub(crate) mod customers;
 mod deliveries;
 mod devices;
 mod faults;
+mod keys;
 mod plain;
 mod renaming;
 mod restoring;

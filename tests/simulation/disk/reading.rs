@@ -127,6 +127,11 @@ impl Durable {
         self.profiles[who].ip = Some(ip);
     }
 
+    /// The customer changes the keys of a device.
+    pub(crate) fn rekey(&mut self, who: usize, profile: Profile) {
+        self.profiles[who] = profile;
+    }
+
     /// The marks of all devices.
     pub(crate) fn known_devices(&self) -> Arc<KnownDevices> {
         Arc::clone(&self.known)

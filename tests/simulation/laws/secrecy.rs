@@ -1,7 +1,10 @@
 //! Laws about DTLS: what a device is told reaches the holder of its key only, and what is heard of
 //! a device was said by it; each of both once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+use protocol::coap::message::Message;
+use protocol::coap::token::Token;
 
 use super::{Verdict, hold};
 
@@ -46,6 +49,31 @@ impl SealedMessages {
             format!("device {who} has not said {message:02x?}, or not again")
         })
     }
+}
+
+/// A session over which a device has requested images alone carries nothing else: requests go to the
+/// session of its registration.
+pub(crate) fn a_session_for_downloads_does_not_move_a_device(
+    who: usize,
+    asked: &HashSet<Token>,
+    message: &[u8],
+) -> Verdict {
+    let decoded = Message::decode(message).ok();
+    let is_answer = |it: &Message| !it.code.is_request() && asked.contains(&it.token);
+    hold(
+        "a_session_for_downloads_does_not_move_a_device",
+        decoded.as_ref().is_some_and(is_answer),
+        || format!("device {who} is told {message:02x?} where it downloads"),
+    )
+}
+
+/// Who has a key of a device that has ended, or a ticket of it, is told nothing.
+pub(crate) fn an_ended_key_hears_nothing(who: usize, message: &[u8]) -> Verdict {
+    hold(
+        "what_a_device_is_told_reaches_the_holder_of_its_key_only",
+        false,
+        || format!("{message:02x?} is told to who has a former key of device {who}"),
+    )
 }
 
 /// Takes one of the messages away, if it is there.

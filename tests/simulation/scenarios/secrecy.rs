@@ -63,6 +63,87 @@ fn a_device_without_connection_id_resumes_its_session_at_another_address() {
     assert_eq!(world.census.sessions_resumed, 1);
 }
 
+#[test]
+fn a_key_ends_with_the_first_use_of_the_next() {
+    let mut world = secured(2);
+    world.set_key(1);
+    all_update(&mut world);
+    assert_eq!(world.keys_of(1), 2, "the device uses the former key");
+    world.give_key(1);
+    all_update(&mut world);
+    assert_eq!(world.keys_of(1), 1);
+    world.try_ended_keys(1);
+    let id = world.create_for(1, now(read(ZONE)));
+    world.pass(MINUTE);
+    assert_eq!(world.status_for(1, id), Status::Succeeded);
+    world.restart();
+    assert_eq!(world.census.sessions_made, 4);
+}
+
+#[test]
+fn a_device_registers_with_the_key_of_its_bootstrap() {
+    let mut world = World::with(WorldSettings {
+        kinds: Kinds::Secured,
+        bootstrap_percent: 100,
+        ..WorldSettings::still(1)
+    });
+    world.switch_on(0);
+    world.pass(MINUTE);
+    assert!(world.is_registered());
+    assert_eq!(
+        world.keys_of(0),
+        2,
+        "the key of the next bootstrap is valid"
+    );
+    let does = "asks for its bootstrap";
+    world.does(0, does, SimulatedDevice::bootstrap);
+    world.pass(MINUTE);
+    assert!(world.is_registered());
+    assert_eq!((world.keys_of(0), world.census.keys_ended), (2, 1));
+    world.try_ended_keys(0);
+    let id = world.create(now(read(ZONE)));
+    world.pass(MINUTE);
+    assert_eq!(world.status(id), Status::Succeeded);
+    world.restart();
+    assert_eq!(
+        world.census.sessions_made, 4,
+        "for each bootstrap, and after each"
+    );
+}
+
+#[test]
+fn a_session_for_downloads_does_not_move_a_device() {
+    let mut world = secured(2);
+    for _ in 0..8 {
+        world.request_image(1);
+        world.pass(S);
+        let id = world.create_for(1, now(read(ZONE)));
+        world.pass(MINUTE);
+        assert_eq!(world.status_for(1, id), Status::Succeeded);
+    }
+    world.restart();
+    assert!(
+        world.census.sessions_made > 3,
+        "of the device and its downloads"
+    );
+}
+
+impl World {
+    /// How many pre-shared keys of a device are valid.
+    fn keys_of(&self, who: usize) -> usize {
+        let profile = self.disk.durable.profile(who);
+        profile.credentials.psks().count()
+    }
+
+    /// Somebody tries the ended keys of a device, with and without tickets.
+    fn try_ended_keys(&mut self, who: usize) {
+        for _ in 0..8 {
+            self.try_ended_key(who);
+            self.pass(MINUTE);
+        }
+    }
+}
+
 /// A still world of three devices with DTLS, which are registered.
 fn secured(arbiters: usize) -> World {
     let mut world = World::with(WorldSettings {

@@ -248,7 +248,7 @@ fn took(arrival: &Inbound, meaning: UplinkKind) -> StepInput {
             acknowledges: acknowledged_by(&datagram.message),
             ..took
         },
-        // No device of the simulation speaks DTLS.
+        // What is refused for its key answers nothing.
         Inbound::RefusedHandshake(_) | Inbound::BootstrapOnly(_) => took,
         Inbound::Ambiguous(_) => StepInput {
             is_ambiguous: true,

@@ -378,7 +378,11 @@ impl Arbiter {
                 to,
                 datagram,
             }),
-            ArbiterEffect::ReadImage(_) => panic!("no device here downloads"),
+            // Images are downloaded over HTTP here; over CoAP devices request those of nobody.
+            ArbiterEffect::ReadImage(request) => {
+                let at = turn.conditions();
+                self.machine.handle_image_read(&at, &request, Ok(None), out);
+            }
             ArbiterEffect::SendSecured(device, address, message) => {
                 turn.acts.push(ArbiterAct::SealAnswer {
                     who: self.directory.who(device),

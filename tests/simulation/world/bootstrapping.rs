@@ -13,6 +13,7 @@ use super::{Activity, World};
 use crate::disk::{Author, PreparedStep};
 use crate::event::Event;
 use crate::service::CommitResult;
+use crate::{fleet, settings};
 
 /// How often a bootstrap is prepared anew because the profile changed meanwhile.
 const TRIES: u32 = 3;
@@ -63,7 +64,13 @@ impl World {
         let uris = ServiceUris::default().or_at(Some("signalbox.example"), (5_683, 5_684));
         let profile = self.disk.durable.profile(of.who);
         let now = Timestamp::from_ms(self.now_ms);
-        match prepare(profile, &self.settings.bootstrap, &uris, &keys, now) {
+        let is_secured = fleet::is_secured(of.who, self.settings.kinds);
+        let with_own_key = settings::with_own_key(self.settings.lifetime_s.0);
+        let config = match is_secured {
+            true => &with_own_key,
+            false => &self.settings.bootstrap,
+        };
+        match prepare(profile, config, &uris, &keys, now) {
             Err(fault) => self.bootstrap_prepared(of, Err(fault)),
             Ok(prepared) => match prepared.batch {
                 Some(batch) => {

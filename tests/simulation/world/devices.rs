@@ -176,6 +176,7 @@ impl World {
         let sent = (self.now_ms, from);
         self.laws.sent_samples.receive(sent, &datagram, samples);
         if self.fleet.member(who).secured.is_some() {
+            self.choose_key(who, &datagram);
             return self.device_seals(who, datagram);
         }
         self.travel(|| Event::ReachesService {
@@ -214,6 +215,9 @@ impl World {
         };
         if self.rng.hits(says_plainly) {
             return self.say_plainly(who);
+        }
+        if self.fleet.member(who).secured.is_some() && self.rng.hits(15) {
+            return self.use_keys(who);
         }
         match self.rng.below(115) {
             100.. => self.send_something(who),
@@ -257,6 +261,7 @@ impl World {
         if let Some(client) = &mut member.secured {
             client.power_off();
         }
+        member.downloads = None;
         self.forget_download(who);
     }
 

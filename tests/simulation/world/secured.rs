@@ -9,6 +9,7 @@ use engine::associations::{
     AssociationEffect, Associations, ClaimId, ClaimedIdentity, KnownCredentials, OpenPsk,
     SecureMoment,
 };
+use engine::credentials::Psk;
 use engine::dispatch::shard_map::ArbiterId;
 use engine::ids::DeviceKey;
 use engine::moment::Timestamp;
@@ -17,9 +18,10 @@ use harness::rng::Rng;
 use zeroize::Zeroizing;
 
 use super::World;
+use crate::disk::Author;
 use crate::event::Event;
-use crate::fleet;
-use crate::secured::{ClientOutput, SecuredClient};
+use crate::laws::secrecy;
+use crate::secured::{ClientOutput, ClientRole, SecuredClient};
 use crate::trace::TraceEvent;
 
 impl World {
@@ -27,14 +29,15 @@ impl World {
     pub(super) fn device_seals(&mut self, who: usize, message: Vec<u8>) {
         let of = self.fleet.member(who).of;
         self.laws.sealed.said(of, &message);
-        self.let_client(who, |client, m, out| client.say(m, message, out));
+        let device = (who, ClientRole::Device);
+        self.let_client(device, |client, m, out| client.say(m, message, out));
     }
 
-    /// A record reaches the device that has the address now.
+    /// A record reaches the client that has the address now.
     pub(super) fn record_reaches_device(&mut self, to: Peer, record: &[u8]) {
         match self.fleet.secured_at(to.address) {
-            Some(who) => {
-                self.let_client(who, |client, m, out| client.handle_record(m, record, out));
+            Some(of) => {
+                self.let_client(of, |client, m, out| client.handle_record(m, record, out));
             }
             None => self.note(TraceEvent::NobodyHears {
                 port: Self::port_of(to),
@@ -47,19 +50,19 @@ impl World {
         if let Some(client) = &mut self.fleet.member_mut(who).secured {
             client.armed_at_ms.take_if(|at_ms| *at_ms <= now_ms);
         }
-        self.let_client(who, SecuredClient::handle_timeout);
+        self.let_client((who, ClientRole::Device), SecuredClient::handle_timeout);
     }
 
-    fn let_client(
+    /// Lets a client act. That of the device alone is woken: others begin anew.
+    pub(super) fn let_client(
         &mut self,
-        who: usize,
+        (who, role): (usize, ClientRole),
         act: impl FnOnce(&mut SecuredClient, &mut Moment<'_>, &mut Vec<ClientOutput>),
     ) {
-        let member = self.fleet.member_mut(who);
-        let Some(client) = &mut member.secured else {
+        let from = Peer::secured(self.fleet.address_of((who, role)));
+        let Some(client) = self.fleet.member_mut(who).client_mut(role) else {
             return;
         };
-        let from = Peer::secured(member.address.address);
         let mut outputs = Vec::new();
         {
             let mut entropy = entropy(&mut self.rng);
@@ -69,7 +72,8 @@ impl World {
             };
             act(client, &mut m, &mut outputs);
         }
-        if let Some(at_ms) = client.next_timeout_ms()
+        if role == ClientRole::Device
+            && let Some(at_ms) = client.next_timeout_ms()
             && client.armed_at_ms.is_none_or(|armed_at| at_ms < armed_at)
         {
             client.armed_at_ms = Some(at_ms);
@@ -82,13 +86,28 @@ impl World {
                     from,
                     datagram: record.clone(),
                 }),
-                ClientOutput::Hear(message) => {
-                    let of = self.fleet.member(who).of;
-                    let verdict = self.laws.sealed.reached(of, &message);
-                    self.check(verdict);
-                    self.device_hears(who, &message);
-                }
+                ClientOutput::Hear(message) => self.client_hears((who, role), &message),
+                ClientOutput::Fail if role == ClientRole::Device => self.handshake_failed(who),
+                ClientOutput::Fail => {}
             }
+        }
+    }
+
+    fn client_hears(&mut self, (who, role): (usize, ClientRole), message: &[u8]) {
+        let of = self.fleet.member(who).of;
+        let verdict = match role {
+            ClientRole::Device => self.laws.sealed.reached(of, message),
+            ClientRole::Downloads => {
+                let asked = &self.fleet.member(who).downloading;
+                let is_asked =
+                    secrecy::a_session_for_downloads_does_not_move_a_device(of, asked, message);
+                is_asked.and_then(|()| self.laws.sealed.reached(of, message))
+            }
+            ClientRole::Impostor => secrecy::an_ended_key_hears_nothing(of, message),
+        };
+        self.check(verdict);
+        if role == ClientRole::Device {
+            self.device_hears(who, message);
         }
     }
 
@@ -131,7 +150,7 @@ impl World {
         let found = existing.find_map(|who| {
             let profile = durable.profile(who);
             let psks = identity.psks_of(profile).into_iter();
-            let open = |psk| OpenPsk::new(psk, Zeroizing::new(fleet::key_of(who).to_vec()));
+            let open = |psk: &Psk| OpenPsk::new(psk, Zeroizing::new(psk.key.as_bytes().to_vec()));
             let psks: Vec<OpenPsk> = psks.map(open).collect();
             (!psks.is_empty()).then(|| KnownCredentials {
                 profile: Box::new(profile.clone()),
@@ -287,20 +306,28 @@ impl World {
                     .push(at_ms, Event::CredentialsRead { at, look_up, run });
             }
             AssociationEffect::Receive(device, peer, message) => {
-                self.message_received(at, device, peer, &message);
+                self.message_received(at, (device, peer), &message, Received::decode_secured);
             }
+            AssociationEffect::ReceiveForBootstrap(device, peer, message) => {
+                let decode = Received::decode_for_bootstrap;
+                self.message_received(at, (device, peer), &message, decode);
+            }
+            AssociationEffect::Commit(batch) => self.commit_as(Author::KeyUse, *batch),
             AssociationEffect::Refuse(device, peer, fault) => {
                 let number = self.number_at(at);
                 let refused = Received::refused_handshake(number, device, peer, fault);
                 self.receive(at, (number, peer), refused);
             }
-            AssociationEffect::ReceiveForBootstrap(..) | AssociationEffect::Commit(_) => {
-                panic!("no key here replaces another")
-            }
         }
     }
 
-    fn message_received(&mut self, at: ArbiterId, device: DeviceKey, peer: Peer, message: &[u8]) {
+    fn message_received(
+        &mut self,
+        at: ArbiterId,
+        (device, peer): (DeviceKey, Peer),
+        message: &[u8],
+        decode: impl FnOnce(u64, DeviceKey, Peer, &[u8]) -> Received,
+    ) {
         let who = self.service.who(device);
         let verdict = self.laws.sealed.heard(who, message);
         self.check(verdict);
@@ -311,7 +338,7 @@ impl World {
             number,
             datagram: message.into(),
         });
-        let received = Received::decode_secured(number, device, peer, message);
+        let received = decode(number, device, peer, message);
         self.receive(at, (number, peer), received);
     }
 

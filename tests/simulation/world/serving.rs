@@ -4,9 +4,12 @@ use engine::action::timeline::TimelineEvent;
 use engine::arbiter::cell::CommitFailure;
 use engine::arbiter::input::ActorExit;
 use engine::arbiter::input::{DeviceCommand, DeviceReply};
-use engine::change::Batch;
+use engine::change::{Batch, Change};
+use engine::credentials::Psk;
 use engine::dispatch::shard_map::ArbiterId;
+use engine::ids::DeviceKey;
 use engine::peer::Peer;
+use engine::sealed::Sealed;
 use engine::supervision::Generation;
 use engine::supervision::Unserved;
 
@@ -65,6 +68,8 @@ impl World {
             } => self.forwarder_step_ended((id, generation, step), receipt),
             Author::Bootstrap(of, plan) => self.bootstrap_committed(of, *plan, receipt),
             Author::Campaign(id) => self.campaign_committed(id, receipt),
+            // If it is not saved, the next handshake leads to it again.
+            Author::KeyUse => {}
             Author::Customer(change) => self.customer_change_done(change, receipt),
         }
     }
@@ -88,11 +93,17 @@ impl World {
         self.census.count_batch(&batch);
         let verdict = self.laws.will_write(&batch, &self.disk.durable);
         self.check(verdict);
+        let ended = keys_ended(&batch);
         let done = match self.disk.durable.apply(batch) {
             Ok(done) => done,
             // The device that does not exist ended its row when it was removed; the customer
             // changed a profile.
-            Err(_) if matches!(author, Author::Campaign(_) | Author::Bootstrap(..)) => {
+            Err(_)
+                if matches!(
+                    author,
+                    Author::Campaign(_) | Author::Bootstrap(..) | Author::KeyUse
+                ) =>
+            {
                 return (author, CommitResult::Conflict);
             }
             Err(refused) => self.fail(&Breach {
@@ -114,7 +125,11 @@ impl World {
             }
             Author::Bootstrap(..)
             | Author::Campaign(_)
+            | Author::KeyUse
             | Author::Customer(CustomerChange::AddCampaign(_) | CustomerChange::Switch) => {}
+        }
+        for (device, key) in ended {
+            self.key_ended(self.service.who(device), &key);
         }
         for moved in &done.rows {
             self.census.count_row(moved);
@@ -366,4 +381,21 @@ impl World {
             self.profile_reply(who, reply);
         }
     }
+}
+
+/// The pre-shared keys that a batch ends, and whose they are.
+fn keys_ended(batch: &Batch) -> Vec<(DeviceKey, Sealed)> {
+    let mut ended = Vec::new();
+    for change in &batch.changes {
+        if let Change::PutDevice {
+            was: Some(was),
+            profile,
+        } = change
+        {
+            let is_valid = |key: &Psk| profile.credentials.psks().any(|valid| valid == key);
+            let over = was.credentials.psks().filter(|key| !is_valid(key));
+            ended.extend(over.map(|key| (was.key(), key.key.clone())));
+        }
+    }
+    ended
 }
