@@ -496,7 +496,7 @@ pub const DAY_MS: i64 = 86_400_000;
 /// and its device resumes it.
 pub const SESSIONS_MAX: usize = 1_000_000;
 
-/// DTLS handshakes of all arbiters that have passed the cookie, up to 25 kB each. The oldest gives
+/// DTLS handshakes of all arbiters that have passed the cookie, up to 45 kB each. The oldest gives
 /// way.
 pub const HANDSHAKES_MAX: usize = 2_000;
 

@@ -9,6 +9,11 @@ const AHEAD_MAX: u16 = 8;
 /// The most bytes of one handshake that wait to become messages.
 const WAITING_MAX: usize = 20_480;
 
+/// The most gaps in a message. Its fragments come nearly in order, and each one is compared with
+/// all gaps. What would make one more is dropped; the peer sends its flight again, and a fragment
+/// at the edge of a gap is always taken (RFC 6347 section 4.2.4).
+const GAPS_MAX: usize = 64;
+
 /// What a fragment is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Reception {
@@ -103,6 +108,10 @@ impl Partial {
         }
         let begin = fragment.offset;
         let end = begin + fragment.bytes.len() as u32;
+        let cuts = |(from, to): &(u32, u32)| *from < begin && end < *to;
+        if self.gaps.len() >= GAPS_MAX && self.gaps.iter().any(cuts) {
+            return Reception::Dropped;
+        }
         let body = &mut self.message.body;
         let gaps = std::mem::take(&mut self.gaps);
         for (from, to) in gaps {
@@ -177,29 +186,42 @@ mod tests {
     #[test]
     fn what_waits_is_bounded() {
         let mut reassembly = Reassembly::starting_at(0);
-        let first_byte_of = |sequence, length| Fragment {
+        let byte_of = |sequence, length, offset| Fragment {
             message_type: MessageType::Certificate,
             length,
             sequence,
-            offset: 0,
+            offset,
             bytes: &[1],
         };
-        assert_eq!(
-            reassembly.insert(&first_byte_of(0, 16_384)),
-            Reception::Kept
-        );
-        assert_eq!(
-            reassembly.insert(&first_byte_of(1, 16_384)),
-            Reception::Dropped
-        );
-        assert_eq!(
-            reassembly.insert(&first_byte_of(AHEAD_MAX, 1)),
-            Reception::Dropped
-        );
-        // Another length contradicts the first fragment.
-        assert_eq!(
-            reassembly.insert(&first_byte_of(0, 100)),
-            Reception::Dropped
-        );
+        for (fragment, expected) in [
+            (byte_of(0, 16_384, 0), Reception::Kept),
+            (byte_of(1, 16_384, 0), Reception::Dropped),
+            (byte_of(AHEAD_MAX, 1, 0), Reception::Dropped),
+            // Another length contradicts the first fragment.
+            (byte_of(0, 100, 0), Reception::Dropped),
+        ] {
+            assert_eq!(reassembly.insert(&fragment), expected, "{fragment:?}");
+        }
+        // Every other byte, from the end.
+        for place in (0..8_192).rev() {
+            let gaps = reassembly.partial[0].gaps.len();
+            let expected = match gaps < GAPS_MAX {
+                true => Reception::Kept,
+                false if place == 0 => Reception::Kept,
+                false => Reception::Dropped,
+            };
+            let fragment = byte_of(0, 16_384, 2 * place);
+            assert_eq!(reassembly.insert(&fragment), expected, "{fragment:?}");
+        }
+        assert_eq!(reassembly.partial[0].gaps.len(), GAPS_MAX);
+        // What is sent again, in order, is taken.
+        for offset in 0..16_384 {
+            assert_eq!(
+                reassembly.insert(&byte_of(0, 16_384, offset)),
+                Reception::Kept
+            );
+        }
+        let message = reassembly.next_message();
+        assert_eq!(message.map(|it| it.body), Some(vec![1; 16_384]));
     }
 }
