@@ -135,6 +135,9 @@ settings! {
     dtls_handshakes_max: usize = "2000", Number, parse::number(1..=1_000_000);
     /// Time after which a silent DTLS session ends, in seconds; its device may resume it.
     dtls_idle_s: u32 = "604800", Number, parse::number(60..=31_536_000);
+    /// Time after its last handshake for which a device may resume its DTLS session, in seconds.
+    /// After four times as long it makes a full handshake, however often it has resumed.
+    dtls_resumption_s: u32 = "2592000", Number, parse::number(60..=31_536_000);
     /// Time until a flight of a DTLS handshake is sent again for the first time, in milliseconds;
     /// narrow-band networks need up to 9 s (RFC 7925 section 11).
     dtls_retransmit_ms: u32 = "2000", Number, parse::number(100..=60_000);
@@ -487,6 +490,7 @@ impl Config {
             sessions_max: self.dtls_sessions_max,
             handshakes_max: self.dtls_handshakes_max,
             idle_timeout_ms: u64::from(self.dtls_idle_s) * 1_000,
+            resumption_s: self.dtls_resumption_s,
             retransmit_ms: u64::from(self.dtls_retransmit_ms),
         }
     }

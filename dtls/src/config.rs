@@ -31,8 +31,12 @@ pub struct Config {
     pub extended_master_secret: ExtendedMasterSecret,
     /// Session tickets (RFC 5077): the first key seals, all of them open. Default: no tickets.
     pub ticket_keys: Vec<TicketKey>,
-    /// How long after the full handshake a session may be resumed. Default: 7 days.
+    /// How long after its last handshake, full or abbreviated, a session may be resumed. Longer
+    /// than a session may be silent, so that one that has ended can be. Default: 30 days.
     pub resumption_s: u32,
+    /// How long after its full handshake a session may be resumed, however often it was. Default:
+    /// 120 days.
+    pub authentication_s: u32,
     /// How many sessions of clients without tickets can be resumed by their id. Default: 1,000; the
     /// oldest one gives way.
     pub cached_sessions_max: usize,
@@ -115,7 +119,8 @@ impl Config {
             server_key: None,
             extended_master_secret: ExtendedMasterSecret::Preferred,
             ticket_keys: Vec::new(),
-            resumption_s: 7 * 86_400,
+            resumption_s: 30 * 86_400,
+            authentication_s: 120 * 86_400,
             cached_sessions_max: 1_000,
             datagram_max: 1_232,
             retransmission: Retransmission {

@@ -19,7 +19,7 @@ use crate::presentation::{Malformed, Reader, Writer};
 use crate::session::Session;
 
 /// The format of the records; another one is not imported.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 const SESSION: u8 = 1;
 const CACHED: u8 = 2;
 

@@ -45,7 +45,7 @@ use crate::dispatch::shard_map::{ArbiterId, ShardMap};
 use crate::ids::{CustomerId, DeviceKey, Endpoint as EndpointName};
 use crate::limits::{
     EARLY_RECORDS_MAX, HANDSHAKE_RETRANSMIT_MS, HANDSHAKES_MAX, RESUMABLE_SESSIONS_MAX,
-    SESSION_IDLE_MS, SESSIONS_MAX,
+    RESUMPTION_S, RESUMPTIONS_UNTIL_PROOF, SESSION_IDLE_MS, SESSIONS_MAX,
 };
 use crate::moment::Timestamp;
 use crate::peer::{LocalAddressId, Peer};
@@ -92,6 +92,8 @@ pub struct AssociationLimits {
     pub handshakes_max: usize,
     /// How long a session may be silent.
     pub idle_timeout_ms: u64,
+    /// How long after its last handshake a session can be resumed.
+    pub resumption_s: u32,
     /// How long a flight waits for an answer before it is sent again.
     pub retransmit_ms: u64,
 }
@@ -310,6 +312,8 @@ impl Associations {
         config.associations_max = limits.sessions_max;
         config.handshakes_max = limits.handshakes_max;
         config.idle_timeout_ms = limits.idle_timeout_ms;
+        config.resumption_s = limits.resumption_s;
+        config.authentication_s = limits.resumption_s.saturating_mul(RESUMPTIONS_UNTIL_PROOF);
         config.retransmission.initial_ms = limits.retransmit_ms;
         config.retransmission.give_up_ms = limits.retransmit_ms.saturating_mul(GIVE_UP_AFTER);
         let (endpoint, sessions) = export::import(Arc::new(config), kept);
@@ -1014,6 +1018,7 @@ impl Default for AssociationLimits {
             sessions_max: SESSIONS_MAX,
             handshakes_max: HANDSHAKES_MAX,
             idle_timeout_ms: SESSION_IDLE_MS,
+            resumption_s: RESUMPTION_S,
             retransmit_ms: HANDSHAKE_RETRANSMIT_MS,
         }
     }

@@ -503,6 +503,15 @@ pub const HANDSHAKES_MAX: usize = 2_000;
 /// How long a DTLS session may be silent: longer than devices that report daily or weekly.
 pub const SESSION_IDLE_MS: u64 = 7 * 86_400_000;
 
+/// How long after its last handshake a DTLS session can be resumed. It lasts as long as its device
+/// sends, and the ticket of its handshake has to outlive it: a crash then costs a device behind NAT
+/// that has moved for weeks no more than an abbreviated handshake.
+pub const RESUMPTION_S: u32 = 30 * 86_400;
+
+/// How many times [`RESUMPTION_S`] after its full handshake a session can be resumed, however often
+/// it was: then its device proves its key again.
+pub const RESUMPTIONS_UNTIL_PROOF: u32 = 4;
+
 /// How long a flight of a DTLS handshake waits for an answer: longer than a round trip of LTE-M.
 pub const HANDSHAKE_RETRANSMIT_MS: u64 = 2_000;
 

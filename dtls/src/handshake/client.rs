@@ -55,7 +55,7 @@ enum State {
     AwaitCertificateRequest(Negotiated, ServerKey),
     AwaitServerHelloDone(Negotiated, Option<ServerKey>),
     AwaitFinished(Negotiated, Option<Box<[u8]>>),
-    AwaitResumedFinished(Negotiated, Resumable),
+    AwaitResumedFinished(Negotiated, Resumable, Option<Box<[u8]>>),
     /// A message was refused, or the handshake is over.
     Ended,
 }
@@ -174,7 +174,16 @@ impl ClientHandshake {
                     self.establish(transport, security, resumption)?,
                 )
             }
-            (State::AwaitResumedFinished(negotiated, session), MessageType::Finished) => {
+            (
+                State::AwaitResumedFinished(negotiated, session, None),
+                MessageType::NewSessionTicket,
+            ) if negotiated.expects_ticket => {
+                transport.record(message);
+                let ticket = ticket::decode_new_session_ticket(&message.body)?.into();
+                let state = State::AwaitResumedFinished(negotiated, session, Some(ticket));
+                (state, Step::Wait)
+            }
+            (State::AwaitResumedFinished(negotiated, session, ticket), MessageType::Finished) => {
                 let master = verify_finished(Side::Server, message, transport)?;
                 transport.record(message);
                 transport.begin_flight();
@@ -184,7 +193,15 @@ impl ClientHandshake {
                     is_resumed: true,
                     ..negotiated.security(session.authenticated_at)
                 };
-                let resumption = self.config.resumption.clone();
+                let by = match ticket.filter(|ticket| !ticket.is_empty()) {
+                    Some(ticket) => Some(ResumeBy::Ticket(ticket)),
+                    None => self.config.resumption.as_ref().map(|it| it.by.clone()),
+                };
+                let session = Resumable {
+                    renewed_at: moment.now,
+                    ..session
+                };
+                let resumption = by.map(|by| Resumption { session, by });
                 (
                     State::Ended,
                     self.establish(transport, security, resumption)?,
@@ -311,7 +328,7 @@ impl ClientHandshake {
             return Err(Refused(AlertDescription::HANDSHAKE_FAILURE));
         }
         transport.choose_only(negotiated.proposal(session.master.clone()));
-        Ok(State::AwaitResumedFinished(negotiated, session))
+        Ok(State::AwaitResumedFinished(negotiated, session, None))
     }
 
     /// Our flight from ClientKeyExchange to Finished.
@@ -381,6 +398,7 @@ impl ClientHandshake {
             suite: negotiated.suite,
             identity: self.identity(negotiated.suite),
             authenticated_at: now,
+            renewed_at: now,
         };
         Some(Resumption { session, by })
     }

@@ -18,8 +18,10 @@ pub(crate) struct Resumable {
     pub(crate) master: MasterSecret,
     pub(crate) suite: CipherSuite,
     pub(crate) identity: Identity,
-    /// When the peer proved its identity.
+    /// When the peer proved its identity, in a full handshake.
     pub(crate) authenticated_at: Timestamp,
+    /// When the last handshake ended, full or abbreviated: the age of a ticket.
+    pub(crate) renewed_at: Timestamp,
 }
 
 /// What a client needs to resume a session. It contains the secret of the session.
@@ -47,7 +49,9 @@ impl Resumable {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.master.0);
         out.put_u16(self.suite.number());
-        out.extend_from_slice(&self.authenticated_at.as_ms().to_be_bytes());
+        for at in [self.authenticated_at, self.renewed_at] {
+            out.extend_from_slice(&at.as_ms().to_be_bytes());
+        }
         self.identity.encode(out);
     }
 
@@ -56,15 +60,16 @@ impl Resumable {
             master: MasterSecret(reader.array::<MASTER_SECRET_LENGTH>()?),
             suite: CipherSuite::from_number(reader.u16()?).ok_or(Malformed)?,
             authenticated_at: Timestamp::from_ms(reader.u64()?),
+            renewed_at: Timestamp::from_ms(reader.u64()?),
             identity: Identity::decode(reader)?,
         })
     }
 }
 
 impl SessionCache {
-    pub(crate) fn find(&self, id: &[u8]) -> Option<&Resumable> {
+    pub(crate) fn find(&self, id: &[u8]) -> Option<(SessionId, &Resumable)> {
         let id: SessionId = id.try_into().ok()?;
-        self.session_by_id.get(&id)
+        Some((id, self.session_by_id.get(&id)?))
     }
 
     /// Keeps a session; the oldest one gives way to it.

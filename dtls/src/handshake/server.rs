@@ -157,7 +157,7 @@ impl ServerHandshake {
                 finished(negotiated, identity, message, transport, context)?
             }
             (State::AwaitResumedFinished(negotiated, session), MessageType::Finished) => {
-                resumed_finished(&negotiated, session, message, transport)?
+                resumed_finished(&negotiated, session, message, transport, context)?
             }
             (
                 State::AwaitClientHello
@@ -241,6 +241,14 @@ impl Negotiated {
         Proposal { master, session }
     }
 
+    /// Keeps the session under its id, if it has one.
+    fn keep(&self, session: Resumable, context: &mut ServerContext<'_, '_>) {
+        if let Some(id) = self.session_id {
+            let sessions_max = context.config.cached_sessions_max;
+            context.cache.insert(id, session, sessions_max);
+        }
+    }
+
     fn security(&self, authenticated_at: Timestamp, transport: &Transport) -> Security {
         Security {
             suite: self.suite,
@@ -275,16 +283,17 @@ fn client_hello(
     }
     let resumed = resumable(&hello, context)?;
     let suite = match &resumed {
-        Some(session) => session.suite,
+        Some((session, _)) => session.suite,
         None => choose_suite(&hello, config)?,
     };
+    let has_extended_master_secret = extensions.extended_master_secret;
     let negotiated = Negotiated {
         suite,
         randoms: Randoms {
             client: hello.start.random,
             server: context.moment.random(),
         },
-        has_extended_master_secret: extensions.extended_master_secret,
+        has_extended_master_secret,
         parameters: RecordParameters {
             peer_connection_id: extensions.connection_id.unwrap_or_default().into(),
             has_connection_id: extensions.connection_id.is_some(),
@@ -292,37 +301,44 @@ fn client_hello(
             plaintext_max: extensions.plaintext_max()?,
         },
         session_id: None,
-        wants_ticket: false,
+        wants_ticket: has_extended_master_secret
+            && extensions.session_ticket.is_some()
+            && !config.ticket_keys.is_empty(),
     };
     transport.limits.plaintext_max = negotiated.parameters.plaintext_max.into();
     transport.begin_flight();
     match resumed {
-        Some(session) => Ok(resume(&hello, negotiated, session, transport, context)),
+        Some(resumed) => Ok(resume(&hello, negotiated, resumed, transport, context)),
         None => begin(&hello, negotiated, transport, context),
     }
 }
 
-/// The session that the client may resume with this hello.
+/// The session that the client may resume with this hello, and the id that it was found under if
+/// not in a ticket.
 fn resumable(
     hello: &ClientHello<'_>,
     context: &ServerContext<'_, '_>,
-) -> Result<Option<Resumable>, Refused> {
+) -> Result<Option<(Resumable, Option<SessionId>)>, Refused> {
     let ticket = hello.extensions.session_ticket;
     let by_ticket = ticket.and_then(|it| TicketKey::open(&context.config.ticket_keys, it));
     // RFC 5077 section 3.4: a ticket goes before a session id.
-    let found = by_ticket.or_else(|| context.cache.find(hello.start.session_id).cloned());
-    let Some(session) = found else {
-        return Ok(None);
+    let (session, id) = match by_ticket {
+        Some(session) => (session, None),
+        None => match context.cache.find(hello.start.session_id) {
+            Some((id, session)) => (session.clone(), Some(id)),
+            None => return Ok(None),
+        },
     };
     // RFC 7627 section 5.3: the session has an extended master secret.
     if !hello.extensions.extended_master_secret {
         return Err(Refused(AlertDescription::HANDSHAKE_FAILURE));
     }
-    let age_ms = context.moment.now.since_ms(session.authenticated_at);
-    let is_young = age_ms < u64::from(context.config.resumption_s) * 1_000;
+    let (now, config) = (context.moment.now, context.config);
+    let is_young = now.since_ms(session.renewed_at) < u64::from(config.resumption_s) * 1_000
+        && now.since_ms(session.authenticated_at) < u64::from(config.authentication_s) * 1_000;
     let is_offered =
-        is_offered(hello, session.suite) && context.config.cipher_suites.contains(&session.suite);
-    Ok((is_young && is_offered).then_some(session))
+        is_offered(hello, session.suite) && config.cipher_suites.contains(&session.suite);
+    Ok((is_young && is_offered).then_some((session, id)))
 }
 
 /// RFC 7366 section 3: with CBC, only if the client encrypts before it authenticates.
@@ -423,10 +439,9 @@ fn begin(
     context: &mut ServerContext<'_, '_>,
 ) -> Result<(State, Step), Refused> {
     let config = context.config;
-    let can_resume = negotiated.has_extended_master_secret;
-    let has_ticket = hello.extensions.session_ticket.is_some() && !config.ticket_keys.is_empty();
-    negotiated.wants_ticket = can_resume && has_ticket;
-    let is_cached = can_resume && !has_ticket && config.cached_sessions_max > 0;
+    let is_cached = negotiated.has_extended_master_secret
+        && !negotiated.wants_ticket
+        && config.cached_sessions_max > 0;
     negotiated.session_id = is_cached.then(|| new_session_id(context));
     let connection_id = connection_id::encode(&config.connection_id_prefix, context.association);
     let certificate_types = match negotiated.suite.key_exchange() {
@@ -513,14 +528,20 @@ fn new_session_id(context: &mut ServerContext<'_, '_>) -> SessionId {
     id
 }
 
-/// An abbreviated handshake: our hello and our Finished (RFC 5246 figure 2).
+/// An abbreviated handshake: our hello, a new ticket and our Finished (RFC 5246 figure 2, RFC 5077
+/// figure 2).
 fn resume(
     hello: &ClientHello<'_>,
-    negotiated: Negotiated,
-    session: Resumable,
+    mut negotiated: Negotiated,
+    (session, id): (Resumable, Option<SessionId>),
     transport: &mut Transport,
-    context: &ServerContext<'_, '_>,
+    context: &mut ServerContext<'_, '_>,
 ) -> (State, Step) {
+    negotiated.session_id = id;
+    let session = Resumable {
+        renewed_at: context.moment.now,
+        ..session
+    };
     let prefix = &context.config.connection_id_prefix;
     let connection_id = connection_id::encode(prefix, context.association);
     let answer = ServerHello {
@@ -528,15 +549,39 @@ fn resume(
         // RFC 5077 section 3.4: it tells a client with a ticket that the ticket was accepted.
         session_id: hello.start.session_id,
         cipher_suite: negotiated.suite.number(),
-        extensions: answers(hello, negotiated.suite, &connection_id, false),
+        extensions: answers(
+            hello,
+            negotiated.suite,
+            &connection_id,
+            negotiated.wants_ticket,
+        ),
     };
     transport.push(MessageType::ServerHello, answer.encode());
+    push_ticket(&negotiated, &session, transport, context);
     transport.choose_only(negotiated.proposal(session.master.clone()));
     let hash = transport.transcript_hash();
     let verify_data = session.master.verify_data(Side::Server, &hash);
     transport.push_finished(verify_data.to_vec());
     let state = State::AwaitResumedFinished(negotiated, session);
     (state, Step::SendFlight)
+}
+
+/// The ticket that the client wants: a new one in every handshake, so that its age is that of the
+/// session (RFC 5077 section 3.3).
+fn push_ticket(
+    negotiated: &Negotiated,
+    session: &Resumable,
+    transport: &mut Transport,
+    context: &mut ServerContext<'_, '_>,
+) {
+    if negotiated.wants_ticket
+        && let Some(key) = context.config.ticket_keys.first()
+    {
+        let ticket = key.seal(session, context.moment);
+        let lifetime_s = context.config.resumption_s;
+        let body = ticket::encode_new_session_ticket(lifetime_s, &ticket);
+        transport.push(MessageType::NewSessionTicket, body);
+    }
 }
 
 fn client_key_exchange(
@@ -599,19 +644,10 @@ fn finished(
         suite: negotiated.suite,
         identity: identity.clone(),
         authenticated_at: now,
+        renewed_at: now,
     };
-    if negotiated.wants_ticket
-        && let Some(key) = context.config.ticket_keys.first()
-    {
-        let ticket = key.seal(&session, context.moment);
-        let lifetime_s = context.config.resumption_s;
-        let body = ticket::encode_new_session_ticket(lifetime_s, &ticket);
-        transport.push(MessageType::NewSessionTicket, body);
-    }
-    if let Some(id) = negotiated.session_id {
-        let sessions_max = context.config.cached_sessions_max;
-        context.cache.insert(id, session, sessions_max);
-    }
+    push_ticket(&negotiated, &session, transport, context);
+    negotiated.keep(session, context);
     let hash = transport.transcript_hash();
     transport.push_finished(master.verify_data(Side::Server, &hash).to_vec());
     let security = negotiated.security(now, transport);
@@ -624,8 +660,10 @@ fn resumed_finished(
     session: Resumable,
     message: &Message,
     transport: &mut Transport,
+    context: &mut ServerContext<'_, '_>,
 ) -> Result<(State, Step), Refused> {
     verify_finished(Side::Client, message, transport)?;
+    negotiated.keep(session.clone(), context);
     let security = Security {
         is_resumed: true,
         ..negotiated.security(session.authenticated_at, transport)

@@ -128,6 +128,30 @@ fn after_a_crash_records_are_counted_until_the_session_is_resumed() {
 }
 
 #[test]
+fn a_session_of_weeks_is_resumed_after_a_crash() {
+    let config = Config {
+        ticket_keys: vec![TicketKey::from_bytes([9; 32])],
+        ..server_config()
+    };
+    let mut network = Network::with(config.clone(), 1);
+    let id = network.session(psk_client());
+    let server_id = network.server_association.unwrap();
+    for _ in 0..25 {
+        network.run(&mut || vec![10], 86_400_000);
+        network.send(Host::Client, id, b"uplink");
+        network.send(Host::Server, server_id, b"downlink");
+    }
+    network.run(&mut || vec![10], 1_000);
+    assert_eq!(network.received(Host::Server).len(), 25);
+    network.server = Endpoint::new(Arc::new(config));
+    network.session(ClientConfig {
+        resumption: network.resumption.clone(),
+        ..psk_client()
+    });
+    assert!(network.security(Host::Server).is_resumed);
+}
+
+#[test]
 fn new_sessions_do_not_take_the_place_of_imported_ones() {
     let client = ClientConfig {
         connection_id: ConnectionIdOffer::Own,

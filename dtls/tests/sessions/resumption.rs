@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use dtls::{ClientConfig, Config, Endpoint, TicketKey};
+use dtls::{ClientConfig, CloseReason, Config, Endpoint, TicketKey};
 
-use crate::network::{Host, Network, psk_client, server_config};
+use crate::network::{Host, Network, Report, psk_client, server_config};
 
 const DAY_MS: u64 = 86_400_000;
 
@@ -80,13 +80,56 @@ fn a_ticket_of_the_previous_key_is_accepted_and_one_of_an_unknown_key_is_not() {
 }
 
 #[test]
-fn a_session_is_resumed_for_a_bounded_time() {
+fn a_renewed_ticket_is_sealed_with_the_first_key() {
+    let mut network = Network::with(with_tickets(), 1);
+    network.session(psk_client());
+    for keys in [&[8, 9][..], &[8]] {
+        let keys = keys.iter().map(|byte| TicketKey::from_bytes([*byte; 32]));
+        let config = Config {
+            ticket_keys: keys.collect(),
+            ..server_config()
+        };
+        network.server = Endpoint::new(Arc::new(config));
+        resume(&mut network);
+        assert!(network.security(Host::Server).is_resumed);
+    }
+}
+
+#[test]
+fn a_session_that_has_ended_for_its_silence_is_resumed() {
+    for config in [server_config(), with_tickets()] {
+        let idle_ms = config.idle_timeout_ms;
+        let mut network = Network::with(config, 1);
+        network.session(psk_client());
+        network.run(&mut || vec![10], idle_ms);
+        let ended = (Host::Server, Report::Closed(CloseReason::Idle));
+        assert!(network.reports.contains(&ended));
+        resume(&mut network);
+        assert!(network.security(Host::Server).is_resumed);
+    }
+}
+
+#[test]
+fn a_session_is_resumed_for_a_bounded_time_after_its_last_handshake() {
     for config in [server_config(), with_tickets()] {
         let mut network = Network::with(config, 1);
         network.session(psk_client());
-        network.run(&mut || vec![10], 8 * DAY_MS);
+        network.run(&mut || vec![10], 30 * DAY_MS);
         resume(&mut network);
         assert!(!network.security(Host::Server).is_resumed);
+    }
+}
+
+#[test]
+fn a_session_is_resumed_again_and_again_for_a_bounded_time_after_its_full_handshake() {
+    for config in [server_config(), with_tickets()] {
+        let mut network = Network::with(config, 1);
+        network.session(psk_client());
+        for is_resumed in [true, true, true, true, true, false, true] {
+            network.run(&mut || vec![10], 20 * DAY_MS);
+            resume(&mut network);
+            assert_eq!(network.security(Host::Server).is_resumed, is_resumed);
+        }
     }
 }
 

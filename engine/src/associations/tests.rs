@@ -120,6 +120,32 @@ fn a_resumed_session_is_of_the_device_until_its_key_is_removed() {
 }
 
 #[test]
+fn a_session_is_resumed_within_the_time_of_the_setting() {
+    let mut fixture = Fixture::of(1, &["meter"]);
+    let shard_map = ShardMap::among(1);
+    let here = shard_map.arbiters().next().unwrap();
+    let limits = AssociationLimits {
+        resumption_s: 60,
+        ..AssociationLimits::default()
+    };
+    let fresh = || vec![Associations::new(here, shard_map, limits, &secrets(), &[])];
+    fixture.arbiters = fresh();
+    let mut meter = fixture.connected("meter", KEY, HOME);
+    for (after_s, outcome) in [
+        (59, HandshakeOutcome::Resumed),
+        (59, HandshakeOutcome::Resumed),
+        (60, HandshakeOutcome::Completed),
+    ] {
+        fixture.arbiters = fresh();
+        fixture.now = fixture.now.plus_ms(after_s * 1_000);
+        let ticket = meter.resumption.take();
+        meter.connect(&mut fixture, ticket);
+        fixture.run(&mut meter);
+        assert_eq!(fixture.outcomes(), [outcome], "after {after_s} s");
+    }
+}
+
+#[test]
 fn a_message_that_overtakes_the_look_up_of_a_resumed_session_waits() {
     let mut fixture = Fixture::of(1, &["meter"]);
     let mut meter = fixture.connected("meter", KEY, HOME);

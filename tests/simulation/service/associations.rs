@@ -7,7 +7,6 @@ use engine::associations::{
     AssociationCounts, AssociationLimits, AssociationSecrets, Associations,
 };
 use engine::dispatch::shard_map::{ArbiterId, ShardMap};
-use engine::limits::{HANDSHAKE_RETRANSMIT_MS, SESSION_IDLE_MS};
 
 /// The associations of all arbiters; empty while the service is down.
 pub(crate) struct ServiceAssociations {
@@ -35,8 +34,7 @@ impl ServiceAssociations {
         let limits = AssociationLimits {
             sessions_max: 100,
             handshakes_max: 20,
-            idle_timeout_ms: SESSION_IDLE_MS,
-            retransmit_ms: HANDSHAKE_RETRANSMIT_MS,
+            ..AssociationLimits::default()
         };
         let secrets = &self.secrets;
         let mut kept = std::mem::take(&mut self.kept);
