@@ -5,12 +5,13 @@
 //! costs less than the memory of a million of them.
 
 mod aead;
+mod cbc_key;
 mod encrypt_then_mac;
 
 use std::fmt;
 
 use aead::{Aead, AeadKey};
-use encrypt_then_mac::CbcKey;
+use cbc_key::CbcKey;
 
 use super::{ContentType, PLAINTEXT_MAX, Record, VERSION};
 use crate::cipher_suite::RecordCipher;
@@ -25,8 +26,7 @@ const ADDITIONAL_DATA_MAX: usize = 8 + 3 + 2 + 8 + CONNECTION_ID_MAX + 2;
 const INNER_MAX: usize = PLAINTEXT_MAX + 1;
 
 /// The longest key block of a session.
-pub(crate) const KEY_BLOCK_MAX: usize =
-    2 * (encrypt_then_mac::MAC_KEY_LENGTH + encrypt_then_mac::KEY_LENGTH);
+pub(crate) const KEY_BLOCK_MAX: usize = 2 * (cbc_key::MAC_KEY_LENGTH + cbc_key::KEY_LENGTH);
 
 /// What one side writes with and the other reads with.
 #[derive(Clone, Eq, PartialEq)]
@@ -45,10 +45,7 @@ impl RecordCipher {
     pub(crate) const fn key_parts(self) -> [usize; 2] {
         match self {
             Self::Ccm8 | Self::Ccm | Self::Gcm => [aead::KEY_LENGTH, aead::SALT_LENGTH],
-            Self::Cbc => [
-                encrypt_then_mac::MAC_KEY_LENGTH,
-                encrypt_then_mac::KEY_LENGTH,
-            ],
+            Self::Cbc => [cbc_key::MAC_KEY_LENGTH, cbc_key::KEY_LENGTH],
         }
     }
 
@@ -58,7 +55,7 @@ impl RecordCipher {
             Self::Ccm8 => aead::overhead(Aead::Ccm8),
             Self::Ccm => aead::overhead(Aead::Ccm),
             Self::Gcm => aead::overhead(Aead::Gcm),
-            Self::Cbc => encrypt_then_mac::OVERHEAD_MAX,
+            Self::Cbc => cbc_key::OVERHEAD_MAX,
         }
     }
 }
@@ -116,7 +113,9 @@ impl TrafficKey {
         out.extend_from_slice(connection_id);
         out.put_nested16(|out| match self {
             Self::Aead(key) => key.seal(&header, [plaintext, inner_type], out),
-            Self::Cbc(key) => key.seal(&header, [plaintext, inner_type], out),
+            Self::Cbc(key) => {
+                encrypt_then_mac::seal(key, &header, [plaintext, inner_type], out);
+            }
         });
     }
 
@@ -143,7 +142,9 @@ impl TrafficKey {
         let start = out.len();
         match self {
             Self::Aead(key) => key.open(&Header::of(record), record.fragment, out)?,
-            Self::Cbc(key) => key.open(&Header::of(record), record.fragment, out)?,
+            Self::Cbc(key) => {
+                encrypt_then_mac::open(key, &Header::of(record), record.fragment, out)?;
+            }
         }
         if record.content_type != ContentType::Cid {
             return Ok(record.content_type);
@@ -374,7 +375,8 @@ mod tests {
                         key.seal(&Header::of(&empty), [inner, &[]], &mut fragment);
                     }
                     TrafficKey::Cbc(key) => {
-                        key.seal(&Header::of(&empty), [inner, &[]], &mut fragment);
+                        let header = Header::of(&empty);
+                        encrypt_then_mac::seal(key, &header, [inner, &[]], &mut fragment);
                     }
                 }
                 let record = Record {

@@ -1,122 +1,55 @@
-//! How does CBC protect a record? It encrypts, then authenticates what it encrypted: RFC 7366
-//! section 3. The other order, of RFC 5246 section 6.2.3.2, is not there: whoever checks the
-//! padding before the MAC tells an attacker about the plaintext, by a nuance of time.
+//! How does CBC protect a record between peers that agree on encrypt_then_mac? It encrypts, then
+//! authenticates what it encrypted: RFC 7366 section 3.
 //!
 //! ```text
 //! IV 16 | ciphertext of content and padding | HMAC-SHA256 32
 //! ```
 
-use aes::{Aes128Dec, Aes128Enc};
-use cbc::cipher::array::Array;
-use cbc::cipher::consts::U16;
-use cbc::cipher::{BlockCipherEncrypt, BlockModeDecrypt, BlockModeEncrypt, KeyInit, KeyIvInit};
-use cbc::{Decryptor, Encryptor};
 use subtle::ConstantTimeEq;
-use zeroize::Zeroize;
 
+use super::cbc_key::{CbcKey, MAC_LENGTH};
 use super::{AdditionalData, Header, INNER_MAX, NotAuthentic};
 use crate::key_schedule::hmac_sha256;
 
-pub(super) const MAC_KEY_LENGTH: usize = 32;
-pub(super) const KEY_LENGTH: usize = 16;
-const MAC_LENGTH: usize = 32;
-const BLOCK_LENGTH: usize = 16;
-
-/// The IV, a whole block of padding, and the MAC.
-pub(super) const OVERHEAD_MAX: usize = 2 * BLOCK_LENGTH + MAC_LENGTH;
-
-type Block = Array<u8, U16>;
-
-/// A key of the MAC and one of the cipher.
-#[derive(Clone, Eq, PartialEq)]
-pub(crate) struct CbcKey {
-    mac_key: [u8; MAC_KEY_LENGTH],
-    key: [u8; KEY_LENGTH],
+/// Appends the fragment with this content.
+pub(super) fn seal(key: &CbcKey, header: &Header<'_>, content: [&[u8]; 2], out: &mut Vec<u8>) {
+    let start = out.len();
+    key.encrypt(header.number, &content, out);
+    let mac = mac(key, header, &out[start..]);
+    out.extend_from_slice(&mac);
 }
 
-impl CbcKey {
-    pub(super) fn new([mac_key, key]: [&[u8]; 2]) -> Self {
-        let mut made = Self {
-            mac_key: [0; MAC_KEY_LENGTH],
-            key: [0; KEY_LENGTH],
-        };
-        made.mac_key.copy_from_slice(mac_key);
-        made.key.copy_from_slice(key);
-        made
+/// Appends what is encrypted in a fragment.
+pub(super) fn open(
+    key: &CbcKey,
+    header: &Header<'_>,
+    fragment: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), NotAuthentic> {
+    let protected = fragment.split_last_chunk::<MAC_LENGTH>();
+    let (encrypted, received) = protected.ok_or(NotAuthentic)?;
+    if !bool::from(mac(key, header, encrypted).ct_eq(received)) {
+        return Err(NotAuthentic);
     }
-
-    pub(super) fn parts(&self) -> [&[u8]; 2] {
-        [&self.mac_key, &self.key]
+    let start = out.len();
+    key.decrypt(encrypted, out)?;
+    let plaintext = &out[start..];
+    // Only whoever has the keys can have padded it wrongly, so that the time does not matter.
+    let padding = *plaintext.last().ok_or(NotAuthentic)?;
+    let length = plaintext.len().checked_sub(usize::from(padding) + 1);
+    let length = length.ok_or(NotAuthentic)?;
+    let is_padded = plaintext[length..].iter().all(|byte| *byte == padding);
+    if !is_padded || length > INNER_MAX {
+        return Err(NotAuthentic);
     }
-
-    /// Appends the fragment with this content.
-    pub(super) fn seal(&self, header: &Header<'_>, content: [&[u8]; 2], out: &mut Vec<u8>) {
-        let start = out.len();
-        let iv = self.iv(header.number);
-        out.extend_from_slice(&iv);
-        content.iter().for_each(|part| out.extend_from_slice(part));
-        let padding = BLOCK_LENGTH - 1 - (out.len() - start) % BLOCK_LENGTH;
-        out.resize(out.len() + padding + 1, padding as u8);
-        let (blocks, rest) = Block::slice_as_chunks_mut(&mut out[start + BLOCK_LENGTH..]);
-        debug_assert!(rest.is_empty(), "the padding fills a block");
-        Encryptor::<Aes128Enc>::new((&self.key).into(), &iv).encrypt_blocks(blocks);
-        let mac = self.mac(header, &out[start..]);
-        out.extend_from_slice(&mac);
-    }
-
-    /// Appends what is encrypted in a fragment.
-    pub(super) fn open(
-        &self,
-        header: &Header<'_>,
-        fragment: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<(), NotAuthentic> {
-        let protected = fragment.split_last_chunk::<MAC_LENGTH>();
-        let (encrypted, mac) = protected.ok_or(NotAuthentic)?;
-        let (iv, ciphertext) = encrypted.split_first_chunk().ok_or(NotAuthentic)?;
-        let is_whole = ciphertext.len().is_multiple_of(BLOCK_LENGTH) && !ciphertext.is_empty();
-        if !is_whole || !bool::from(self.mac(header, encrypted).ct_eq(mac)) {
-            return Err(NotAuthentic);
-        }
-        let start = out.len();
-        out.extend_from_slice(ciphertext);
-        let plaintext = &mut out[start..];
-        let (blocks, _) = Block::slice_as_chunks_mut(plaintext);
-        let iv: &[u8; BLOCK_LENGTH] = iv;
-        Decryptor::<Aes128Dec>::new((&self.key).into(), iv.into()).decrypt_blocks(blocks);
-        // Only whoever has the keys can have padded it wrongly, so that the time does not matter.
-        let padding = *plaintext.last().ok_or(NotAuthentic)?;
-        let length = plaintext.len().checked_sub(usize::from(padding) + 1);
-        let length = length.ok_or(NotAuthentic)?;
-        let is_padded = plaintext[length..].iter().all(|byte| *byte == padding);
-        if !is_padded || length > INNER_MAX {
-            return Err(NotAuthentic);
-        }
-        out.truncate(start + length);
-        Ok(())
-    }
-
-    /// What nobody can predict and is never the same: the number of the record, encrypted (NIST SP
-    /// 800-38A appendix C).
-    fn iv(&self, number: u64) -> Block {
-        let mut iv = Block::default();
-        iv[..8].copy_from_slice(&number.to_be_bytes());
-        Aes128Enc::new((&self.key).into()).encrypt_block(&mut iv);
-        iv
-    }
-
-    /// RFC 7366 section 3, RFC 9146 section 5.2: the length is that of the IV and the ciphertext.
-    fn mac(&self, header: &Header<'_>, encrypted: &[u8]) -> [u8; MAC_LENGTH] {
-        let additional = AdditionalData::new(header, encrypted.len());
-        hmac_sha256(&self.mac_key, &[additional.bytes(), encrypted])
-    }
+    out.truncate(start + length);
+    Ok(())
 }
 
-impl Drop for CbcKey {
-    fn drop(&mut self) {
-        self.mac_key.zeroize();
-        self.key.zeroize();
-    }
+/// RFC 7366 section 3, RFC 9146 section 5.2: the length is that of the IV and the ciphertext.
+fn mac(key: &CbcKey, header: &Header<'_>, encrypted: &[u8]) -> [u8; MAC_LENGTH] {
+    let additional = AdditionalData::new(header, encrypted.len());
+    hmac_sha256(&key.mac_key, &[additional.bytes(), encrypted])
 }
 
 #[cfg(test)]
@@ -131,21 +64,14 @@ mod tests {
         connection_id: &[],
     };
 
-    fn key() -> CbcKey {
-        CbcKey::new([&[7; MAC_KEY_LENGTH], &[9; KEY_LENGTH]])
-    }
-
     /// What opens of a fragment whose plaintext is padded like this.
     fn opened(padded: &[u8]) -> Option<Vec<u8>> {
-        let iv = key().iv(1);
-        let mut blocks = padded.to_vec();
-        let (whole, _) = Block::slice_as_chunks_mut(&mut blocks);
-        Encryptor::<Aes128Enc>::new((&key().key).into(), &iv).encrypt_blocks(whole);
-        let mut fragment = [&iv[..], &blocks].concat();
-        let mac = key().mac(&HEADER, &fragment);
+        let key = CbcKey::of_test();
+        let mut fragment = key.encrypt_padded(padded);
+        let mac = mac(&key, &HEADER, &fragment);
         fragment.extend_from_slice(&mac);
         let mut out = Vec::new();
-        let result = key().open(&HEADER, &fragment, &mut out);
+        let result = open(&key, &HEADER, &fragment, &mut out);
         result.ok().map(|()| out)
     }
 
@@ -164,16 +90,5 @@ mod tests {
         assert_eq!(opened(&[16; 16]), None, "longer than the plaintext");
         assert_eq!(opened(&[0; 15]), None, "not whole blocks");
         assert_eq!(opened(b""), None, "no block");
-    }
-
-    #[test]
-    fn an_iv_is_never_the_same_in_a_session() {
-        let of = |number| {
-            let mut fragment = Vec::new();
-            let header = Header { number, ..HEADER };
-            key().seal(&header, [b"same", b""], &mut fragment);
-            fragment[..BLOCK_LENGTH].to_vec()
-        };
-        assert_ne!(of(1), of(2));
     }
 }
