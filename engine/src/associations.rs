@@ -72,6 +72,9 @@ pub struct Associations {
     /// What devices without a pre-shared key verify the service by.
     server_key: ServerKey,
     claims: HashMap<dtls::AssociationId, Claim>,
+    /// The look-ups under way, each with the devices whose keys have changed since it began: it may
+    /// have read the keys before the change.
+    changed_by_look_up: HashMap<dtls::AssociationId, Vec<DeviceKey>>,
     sessions: HashMap<dtls::AssociationId, Session>,
     session_by_device: HashMap<DeviceKey, dtls::AssociationId>,
     /// The other session of a device that has one: nothing was received over it, or only requests
@@ -324,6 +327,7 @@ impl Associations {
             effects: Effects::new(),
             server_key: secrets.server_key.clone(),
             claims: HashMap::new(),
+            changed_by_look_up: HashMap::new(),
             sessions,
             session_by_device: HashMap::new(),
             second_by_device: HashMap::new(),
@@ -380,6 +384,12 @@ impl Associations {
         found: Result<Option<KnownCredentials>, StoreUnavailable>,
         out: &mut Vec<AssociationEffect>,
     ) {
+        let changed = self.changed_by_look_up.remove(&id).unwrap_or_default();
+        if let Ok(Some(known)) = &found
+            && changed.contains(&known.profile.key())
+        {
+            return self.ask_again(id, out);
+        }
         if self.sessions.contains_key(&id) {
             self.own_resumed(id, found, out);
         } else if self.claims.contains_key(&id) {
@@ -438,13 +448,24 @@ impl Associations {
         sent.is_ok()
     }
 
-    /// Ends the sessions of a device whose keys are no longer valid.
+    /// Ends the sessions of a device whose keys are no longer valid, and the handshakes under way
+    /// that were answered with one of them.
     pub fn end(
         &mut self,
         m: &mut SecureMoment<'_>,
         device: DeviceKey,
         out: &mut Vec<AssociationEffect>,
     ) {
+        for changed in self.changed_by_look_up.values_mut() {
+            changed.push(device);
+        }
+        for (id, claim) in &mut self.claims {
+            if matches!(claim.holder, Holder::Device(of) if of == device) {
+                claim.holder = Holder::Refused(device, HandshakeFault::NoKey);
+                self.endpoint.refuse(*id, &mut self.effects);
+            }
+        }
+        self.settle(m, None, out);
         let first = self.session_by_device.remove(&device);
         let second = self.second_by_device.remove(&device);
         for id in first.into_iter().chain(second) {
@@ -682,7 +703,29 @@ impl Associations {
             shown: None,
         };
         self.claims.insert(id, claim);
+        self.ask(id, claimed, out);
+    }
+
+    /// Asks who has an identity.
+    fn ask(
+        &mut self,
+        id: dtls::AssociationId,
+        claimed: ClaimedIdentity,
+        out: &mut Vec<AssociationEffect>,
+    ) {
+        self.changed_by_look_up.insert(id, Vec::new());
         out.push(AssociationEffect::LookUp(ClaimId(id), claimed));
+    }
+
+    /// Asks anew, because what was read is from before a change.
+    fn ask_again(&mut self, id: dtls::AssociationId, out: &mut Vec<AssociationEffect>) {
+        let claimed = match self.claims.get(&id) {
+            Some(claim) => Some(claim.identity.clone()),
+            None => self.endpoint.identity(id).and_then(ClaimedIdentity::of),
+        };
+        if let Some(claimed) = claimed {
+            self.ask(id, claimed, out);
+        }
     }
 
     /// Looks up the next name of a certificate. If there is none, the handshake is refused.
@@ -799,7 +842,7 @@ impl Associations {
             }
             (Owner::LookedUp(_) | Owner::Kept, Some(claimed)) => {
                 self.sessions.insert(id, session);
-                out.push(AssociationEffect::LookUp(ClaimId(id), claimed));
+                self.ask(id, claimed, out);
             }
             (Owner::LookedUp(_) | Owner::Kept, None) => self.endpoint.forget(id),
         }
@@ -941,7 +984,7 @@ impl Associations {
             Owner::Kept => {
                 session.owner = Owner::LookedUp(vec![content.to_vec()]);
                 match self.endpoint.identity(id).and_then(ClaimedIdentity::of) {
-                    Some(claimed) => out.push(AssociationEffect::LookUp(ClaimId(id), claimed)),
+                    Some(claimed) => self.ask(id, claimed, out),
                     None => self.endpoint.forget(id),
                 }
             }

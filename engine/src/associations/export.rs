@@ -40,6 +40,7 @@ impl Associations {
         self.session_by_device.clear();
         self.second_by_device.clear();
         self.claims.clear();
+        self.changed_by_look_up.clear();
         let mut config = Config::new([0; 32]);
         config.accepts_clients = false;
         let ended = mem::replace(&mut self.endpoint, Endpoint::new(Arc::new(config)));

@@ -10,7 +10,9 @@ use rcgen::{CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 use super::*;
 use crate::change::Change;
-use crate::directory::credentials::{with_issued_keys, with_psk, without_psk};
+use crate::directory::credentials::{
+    with_issued_keys, with_psk, with_public_key, without_psk, without_public_key,
+};
 use crate::directory::device::{NewDevice, draft_device};
 use crate::firmware::image_key::ImageKey;
 use crate::ids::{CampaignId, CustomerId, DeviceId};
@@ -142,6 +144,88 @@ fn a_session_is_resumed_within_the_time_of_the_setting() {
         meter.connect(&mut fixture, ticket);
         fixture.run(&mut meter);
         assert_eq!(fixture.outcomes(), [outcome], "after {after_s} s");
+    }
+}
+
+#[test]
+fn a_handshake_that_was_answered_ends_with_the_key_of_its_device() {
+    let factory = Factory::new();
+    for (kind, mut client) in [
+        ("pre-shared key", Client::new("meter", KEY, HOME)),
+        ("raw public key", Client::with_public_key("meter")),
+        ("certificate", factory.client(&["meter"])),
+    ] {
+        for is_ended in [false, true] {
+            let mut fixture = Fixture::of(1, &["meter"]);
+            fixture.authorities = Some(factory.authorities(fixture.now));
+            fixture.give_public_key("meter", &client);
+            client.connect(&mut fixture, None);
+            let finished = fixture.run_until_finished(&mut client);
+            assert_eq!(fixture.arbiters[0].counts().handshakes_open, 1, "{kind}");
+            if is_ended {
+                fixture.take_keys("meter");
+            }
+            client.outgoing.extend(finished);
+            fixture.run(&mut client);
+            let (outcome, refused) = match is_ended {
+                false => (HandshakeOutcome::Completed, vec![]),
+                true => {
+                    let fault = HandshakeFault::NoKey;
+                    let peer = Peer::secured(HOME.parse().unwrap());
+                    let refused = vec![(fixture.key("meter"), peer, fault)];
+                    (HandshakeOutcome::Refused(fault), refused)
+                }
+            };
+            assert_eq!(fixture.outcomes(), [outcome], "{kind}");
+            assert_eq!(fixture.refused, refused, "{kind}");
+            assert_eq!(fixture.tell("meter", b"secret"), !is_ended, "{kind}");
+            let counts = fixture.arbiters[0].counts();
+            assert_eq!(counts.sessions, usize::from(!is_ended), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn what_was_read_of_a_device_before_its_key_was_removed_admits_nobody() {
+    check_read_before_removal(HandshakeFault::NoKey, |fixture, meter| {
+        meter.connect(fixture, None);
+    });
+    check_read_before_removal(HandshakeFault::Revoked, |fixture, meter| {
+        let ticket = meter.resumption.take();
+        fixture.arbiters = arbiters(1);
+        meter.connect(fixture, ticket);
+    });
+    check_read_before_removal(HandshakeFault::Revoked, |fixture, _| {
+        fixture.restart();
+    });
+}
+
+/// A device with a session begins another one, resumes it or goes on with it. While it is looked
+/// up, its key is removed.
+fn check_read_before_removal(fault: HandshakeFault, begin: impl Fn(&mut Fixture, &mut Client)) {
+    for is_removed in [false, true] {
+        let mut fixture = Fixture::of(1, &["meter", "pump"]);
+        let mut meter = fixture.connected("meter", KEY, HOME);
+        fixture.is_slow = true;
+        begin(&mut fixture, &mut meter);
+        fixture.run(&mut meter);
+        fixture.says(&mut meter, b"early");
+        assert_eq!(fixture.slow.len(), 1, "{fault}");
+        fixture.take_keys("pump");
+        if is_removed {
+            fixture.take_keys("meter");
+        }
+        fixture.is_slow = false;
+        fixture.answer_slow();
+        fixture.run(&mut meter);
+        fixture.says(&mut meter, b"late");
+        fixture.give_up();
+        assert_eq!(fixture.take_received().is_empty(), is_removed, "{fault}");
+        let refused = HandshakeOutcome::Refused(fault);
+        let outcomes = fixture.outcomes();
+        assert_eq!(outcomes.contains(&refused), is_removed, "{outcomes:?}");
+        assert_eq!(fixture.tell("meter", b"secret"), !is_removed, "{fault}");
+        assert!(fixture.arbiters[0].changed_by_look_up.is_empty());
     }
 }
 
@@ -523,7 +607,7 @@ impl Factory {
         let chain = vec![certificate.der().to_vec().into()];
         let key = SigningKey::from_der(&key.serialize_der(), chain).unwrap();
         let mut client = Client::new(names[0], KEY, HOME);
-        client.certificate = Some(Arc::new(key));
+        client.signing_key = Some(Arc::new(key));
         client
     }
 }
@@ -557,7 +641,8 @@ struct Fixture {
     authorities: Option<CertificateAuthorities>,
     /// Whether look-ups wait for `answer_slow`.
     is_slow: bool,
-    slow: Vec<(usize, ClaimId, ClaimedIdentity)>,
+    /// What was read for each.
+    slow: Vec<(usize, ClaimId, Option<KnownCredentials>)>,
 }
 
 /// A device that speaks DTLS.
@@ -568,11 +653,18 @@ struct Client {
     identity: &'static str,
     key: u8,
     /// What it proves its identity with, if it has no pre-shared key.
-    certificate: Option<Arc<SigningKey>>,
+    signing_key: Option<Arc<SigningKey>>,
     outgoing: VecDeque<(SocketAddr, Vec<u8>)>,
     sent: Vec<(SocketAddr, Vec<u8>)>,
     heard: Vec<Vec<u8>>,
     resumption: Option<dtls::Resumption>,
+}
+
+/// Whether anything was sent.
+#[derive(Eq, PartialEq)]
+enum Exchange {
+    Busy,
+    Quiet,
 }
 
 impl Fixture {
@@ -663,24 +755,25 @@ impl Fixture {
 
     /// Exchanges records with a device until neither has any.
     fn run(&mut self, client: &mut Client) {
-        loop {
-            let mut is_quiet = true;
-            while let Some((from, record)) = client.outgoing.pop_front() {
-                self.receives(from, &record);
-                is_quiet = false;
-            }
-            let (own, others): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.network)
-                .into_iter()
-                .partition(|(to, _)| *to == client.address);
-            self.network = others;
-            for (_, record) in own {
-                client.hears(self, &record);
-                is_quiet = false;
-            }
-            if is_quiet {
-                return;
-            }
+        while self.exchange(client) == Exchange::Busy {}
+    }
+
+    /// Exchanges the records that a device and the service have for each other.
+    fn exchange(&mut self, client: &mut Client) -> Exchange {
+        let mut exchange = Exchange::Quiet;
+        while let Some((from, record)) = client.outgoing.pop_front() {
+            self.receives(from, &record);
+            exchange = Exchange::Busy;
         }
+        let (own, others): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.network)
+            .into_iter()
+            .partition(|(to, _)| *to == client.address);
+        self.network = others;
+        for (_, record) in own {
+            client.hears(self, &record);
+            exchange = Exchange::Busy;
+        }
+        exchange
     }
 
     fn receives(&mut self, from: SocketAddr, record: &[u8]) {
@@ -703,9 +796,49 @@ impl Fixture {
     }
 
     fn answer_slow(&mut self) {
-        for (at, claim, identity) in std::mem::take(&mut self.slow) {
-            self.answer(at, claim, &identity);
+        for (at, claim, found) in std::mem::take(&mut self.slow) {
+            self.answer(at, claim, found);
         }
+    }
+
+    /// Exchanges records with a device, and returns its Finished, which is not received.
+    fn run_until_finished(&mut self, client: &mut Client) -> Vec<(SocketAddr, Vec<u8>)> {
+        let mut finished = Vec::new();
+        loop {
+            for (from, datagram) in std::mem::take(&mut client.outgoing) {
+                let (plain, sealed) = split_sealed(&datagram);
+                if !plain.is_empty() {
+                    client.outgoing.push_back((from, plain.to_vec()));
+                }
+                if !sealed.is_empty() {
+                    finished.push((from, sealed.to_vec()));
+                }
+            }
+            if self.exchange(client) == Exchange::Quiet {
+                return finished;
+            }
+        }
+    }
+
+    /// A device has the public key that its client proves, if it proves one.
+    fn give_public_key(&mut self, name: &'static str, client: &Client) {
+        let Some(key) = client.signing_key.as_deref() else {
+            return;
+        };
+        let key = RawPublicKey::from_spki(key.public_key()).unwrap();
+        let profile = self.profiles.get_mut(name).unwrap();
+        *profile = with_public_key(profile, key, Timestamp::from_ms(1));
+    }
+
+    /// The keys of a device are removed.
+    fn take_keys(&mut self, name: &'static str) {
+        let profile = self.profiles.get_mut(name).unwrap();
+        *profile = without_psk(profile).unwrap();
+        if let Ok(without) = without_public_key(profile) {
+            *profile = without;
+        }
+        let device = self.key(name);
+        self.call(0, |it, m, out| it.end(m, device, out));
     }
 
     fn call<T>(
@@ -736,10 +869,13 @@ impl Fixture {
                     it.handle_forwarded(m, peer, &record, out)
                 });
             }
-            AssociationEffect::LookUp(claim, identity) if self.is_slow => {
-                self.slow.push((at, claim, identity));
+            AssociationEffect::LookUp(claim, identity) => {
+                let found = self.read(&identity);
+                match self.is_slow {
+                    true => self.slow.push((at, claim, found)),
+                    false => self.answer(at, claim, found),
+                }
             }
-            AssociationEffect::LookUp(claim, identity) => self.answer(at, claim, &identity),
             AssociationEffect::Receive(device, peer, content) => {
                 self.received.push((device, peer, content));
             }
@@ -760,14 +896,15 @@ impl Fixture {
         }
     }
 
-    fn answer(&mut self, at: usize, claim: ClaimId, identity: &ClaimedIdentity) {
+    fn read(&mut self, identity: &ClaimedIdentity) -> Option<KnownCredentials> {
         self.look_ups += 1;
-        let name: &str = match identity {
-            ClaimedIdentity::Psk(name) => name,
-            ClaimedIdentity::Certificate { endpoint, .. } => endpoint.as_str(),
-            ClaimedIdentity::PublicKey(_) => panic!("{identity:?}"),
-        };
-        let found = self.profiles.get(name).map(|profile| KnownCredentials {
+        let mut profiles = self.profiles.values();
+        let profile = profiles.find(|profile| match identity {
+            ClaimedIdentity::Psk(name) => **name == *profile.endpoint.as_str(),
+            ClaimedIdentity::PublicKey(key) => profile.credentials.has_public_key(key),
+            ClaimedIdentity::Certificate { endpoint, .. } => *endpoint == profile.endpoint,
+        })?;
+        Some(KnownCredentials {
             profile: Box::new(profile.clone()),
             authorities: self.authorities.clone(),
             psks: identity
@@ -775,7 +912,10 @@ impl Fixture {
                 .into_iter()
                 .map(|psk| OpenPsk::new(psk, psk.key.as_bytes().to_vec().into()))
                 .collect(),
-        });
+        })
+    }
+
+    fn answer(&mut self, at: usize, claim: ClaimId, found: Option<KnownCredentials>) {
         self.call(at, |it, m, out| {
             it.handle_credentials(m, claim, Ok(found), out)
         });
@@ -814,7 +954,7 @@ impl Client {
             address: address.parse().unwrap(),
             identity,
             key,
-            certificate: None,
+            signing_key: None,
             outgoing: VecDeque::new(),
             sent: Vec::new(),
             heard: Vec::new(),
@@ -822,11 +962,19 @@ impl Client {
         }
     }
 
+    fn with_public_key(name: &'static str) -> Self {
+        let key = SigningKey::from_scalar(&[5; 32]).unwrap();
+        Self {
+            signing_key: Some(Arc::new(key)),
+            ..Self::new(name, KEY, HOME)
+        }
+    }
+
     fn connect(&mut self, fixture: &mut Fixture, ticket: Option<dtls::Resumption>) {
         if let Some(earlier) = self.association.take() {
             self.endpoint.forget(earlier);
         }
-        let mut client = match &self.certificate {
+        let mut client = match &self.signing_key {
             Some(key) => {
                 let server_key = secrets().server_key;
                 ClientConfig::with_signing_key(Arc::clone(key), server_key.public_key())
@@ -880,6 +1028,16 @@ impl Client {
     fn sent_lately(&mut self) -> Vec<(SocketAddr, Vec<u8>)> {
         std::mem::take(&mut self.sent)
     }
+}
+
+/// The records of a datagram that are not encrypted, and the rest: those of epoch 0 come first.
+fn split_sealed(datagram: &[u8]) -> (&[u8], &[u8]) {
+    let mut at = 0;
+    while let Some([_, _, _, 0, 0, _, _, _, _, _, _, length @ ..]) = datagram.get(at..at + 13) {
+        let length: [u8; 2] = length.try_into().unwrap();
+        at += 13 + usize::from(u16::from_be_bytes(length));
+    }
+    datagram.split_at(at)
 }
 
 /// A request for a block of an image.
