@@ -278,6 +278,13 @@ impl Endpoint {
         self.forget(id);
     }
 
+    /// Ends an association whose keys are no longer valid. A peer that closes a session may resume
+    /// it, and must not after a fatal alert (RFC 5246 section 7.2.2): it makes a full handshake.
+    pub fn revoke(&mut self, id: AssociationId, out: &mut Effects) {
+        self.send_alert(id, Alert::fatal(AlertDescription::ACCESS_DENIED), out);
+        self.forget(id);
+    }
+
     /// Ends an association without a word, for example because the peer has a newer one.
     pub fn forget(&mut self, id: AssociationId) {
         self.remove_path_check(id);

@@ -938,8 +938,12 @@ impl Associations {
             out.push(AssociationEffect::Refuse(device, peer, fault));
         }
         self.sessions.remove(&id);
-        // The device is told, and makes a full handshake.
-        self.endpoint.close(id, &mut self.effects);
+        if outcome == HandshakeOutcome::StoreUnavailable {
+            // The device may resume it later.
+            self.endpoint.close(id, &mut self.effects);
+        } else {
+            self.endpoint.revoke(id, &mut self.effects);
+        }
     }
 
     fn receive(

@@ -11,8 +11,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use dtls::{
-    AssociationId, CipherSuite, ClientConfig, Config, ConnectionIdOffer, Effect, Effects, Endpoint,
-    Moment, Resumption, Timestamp,
+    AssociationId, CipherSuite, ClientConfig, CloseReason, Config, ConnectionIdOffer, Effect,
+    Effects, Endpoint, Moment, Resumption, Timestamp,
 };
 
 /// Where the service is.
@@ -221,8 +221,14 @@ impl SecuredClient {
                     self.unheard_since_ms = None;
                     out.push(ClientOutput::Hear(content.to_vec()));
                 }
-                Effect::Closed { association, .. } if self.state == State::Session(association) => {
+                Effect::Closed {
+                    association,
+                    reason,
+                } if self.state == State::Session(association) => {
                     self.state = State::Nothing;
+                    // RFC 5246 section 7.2.2: a session is not resumed after a fatal alert.
+                    self.resumption
+                        .take_if(|_| matches!(reason, CloseReason::Alert(_)));
                 }
                 Effect::Failed { association, .. }
                     if self.state == State::Handshake(association) =>

@@ -174,6 +174,20 @@ fn a_session_ends_with_close_notify() {
 }
 
 #[test]
+fn a_session_that_is_revoked_ends_with_a_fatal_alert() {
+    let mut network = Network::new();
+    network.session(psk_client());
+    let id = network.server_association.unwrap();
+    network.reports.clear();
+    let out = network.call(Host::Server, |endpoint, _, out| endpoint.revoke(id, out));
+    network.perform(Host::Server, &out, &mut || vec![10]);
+    network.run(&mut || vec![10], 1_000);
+    let closed = Report::Closed(CloseReason::Alert(AlertDescription::ACCESS_DENIED));
+    assert_eq!(network.reports, [(Host::Client, closed)]);
+    assert_eq!(network.server.association_count(), 0);
+}
+
+#[test]
 fn a_silent_session_ends_after_the_idle_timeout() {
     let server = Config {
         idle_timeout_ms: 60_000,

@@ -119,6 +119,7 @@ fn a_resumed_session_is_of_the_device_until_its_key_is_removed() {
     assert_eq!(fixture.outcomes(), [refused]);
     assert_eq!(fixture.arbiters[0].counts().sessions, 0);
     assert!(!fixture.tell("meter", b"secret"));
+    assert_eq!(meter.resumption, None, "it must not resume that again");
 }
 
 #[test]
@@ -1016,6 +1017,10 @@ impl Client {
                 }
                 Effect::Established { resumption, .. } => self.resumption = resumption.cloned(),
                 Effect::Received { content, .. } => self.heard.push(content.to_vec()),
+                Effect::Closed {
+                    reason: CloseReason::Alert(_),
+                    ..
+                } => (self.association, self.resumption) = (None, None),
                 Effect::Failed { .. } | Effect::Closed { .. } => self.association = None,
                 Effect::LookUpPsk { .. }
                 | Effect::AdmitPublicKey { .. }
