@@ -8,6 +8,7 @@ const USAGE: &str = "\
 cargo xtask bench campaign [OPTION VALUE]..  firmware campaigns beside bare transfers
 cargo xtask bench console [OPTION VALUE]..   the views of the console in Chromium
 cargo xtask bench flood [OPTION VALUE]..     updates of a fleet while the service is flooded
+cargo xtask bench openssl                    the DTLS of the service beside OpenSSL
 cargo xtask bench peers [OPTION VALUE]..     the service and Leshan's server under the same load
 cargo xtask bench scale [OPTION VALUE]..     fleets up to a million
 cargo xtask bench soak [OPTION VALUE]..      a mixed load with kills, and its books
@@ -23,9 +24,14 @@ pub(crate) fn run(words: &[&str]) -> Result<(), Stop> {
     match words.first() {
         Some(&"peers") => prepare::peers()?,
         Some(&"console") => prepare::browser()?,
+        Some(&"openssl") => prepare::openssl()?,
         _ => {}
     }
     let mut bench = cargo();
-    bench.args(["bench", "--locked", "--bench", "spine", "--"]);
-    steps::run(bench.args(words))
+    bench.args(["bench", "--locked"]);
+    match words {
+        ["openssl"] => bench.args(["-p", "dtls", "--bench", "openssl"]),
+        _ => bench.args(["--bench", "spine", "--"]).args(words),
+    };
+    steps::run(&mut bench)
 }

@@ -141,6 +141,16 @@ const NEEDS: [Need; 20] = [
     },
 ];
 
+/// What a server on OpenSSL is compiled with.
+const OPENSSL_NEEDS: [Need; 1] = [Need {
+    what: "a C compiler as cc, and OpenSSL's headers",
+    package: "libssl-dev",
+    is_met: || {
+        let compiles = "echo '#include <openssl/ssl.h>' | cc -fsyntax-only -x c -";
+        succeeds("sh", &["-c", compiles])
+    },
+}];
+
 /// The packages of which programs that Maven builds are made.
 const MAVEN_PACKAGES: [&str; 2] = ["default-jdk-headless", "maven"];
 
@@ -180,6 +190,11 @@ pub(crate) fn peers() -> Result<(), Stop> {
         true => Ok(()),
         false => step("server on Leshan", || server.build()),
     }
+}
+
+/// Installs what the server on OpenSSL is compiled with.
+pub(crate) fn openssl() -> Result<(), Stop> {
+    machine::meet(&OPENSSL_NEEDS)
 }
 
 /// Installs the browser in which the console is measured, and builds the console.
