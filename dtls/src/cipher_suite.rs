@@ -4,7 +4,7 @@
 ///
 /// RFC 6655 and RFC 7251 (CCM), RFC 5487 and RFC 5289 (GCM and CBC), RFC 8442 and RFC 5489
 /// (ECDHE_PSK). Those with CBC are used with peers that encrypt before they authenticate
-/// (encrypt_then_mac, RFC 7366), and with no others.
+/// (encrypt_then_mac, RFC 7366), and with others only where the configuration says so.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub enum CipherSuite {
@@ -56,6 +56,8 @@ pub(crate) enum RecordCipher {
     Gcm,
     /// AES-128-CBC with HMAC-SHA256 over what is encrypted.
     Cbc,
+    /// AES-128-CBC over the content and its HMAC-SHA256.
+    BareCbc,
 }
 
 impl CipherSuite {
@@ -127,8 +129,8 @@ impl CipherSuite {
         }
     }
 
-    /// Whether both hellos have to agree on encrypt_then_mac (RFC 7366).
-    pub(crate) fn needs_encrypt_then_mac(self) -> bool {
+    /// Whether encrypt_then_mac (RFC 7366) has a meaning for it.
+    pub(crate) fn has_cbc(self) -> bool {
         self.record_cipher() == RecordCipher::Cbc
     }
 
@@ -148,6 +150,7 @@ impl CipherSuite {
         }
     }
 
+    /// The cipher of records where the peers agree on encrypt_then_mac if it has a meaning.
     pub(crate) const fn record_cipher(self) -> RecordCipher {
         match self {
             Self::PskAes128Ccm8 | Self::EcdhePskAes128Ccm8 | Self::EcdheEcdsaAes128Ccm8 => {

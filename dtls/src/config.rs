@@ -23,6 +23,10 @@ pub struct Config {
     /// The suites of a server in the order of its preference. Default: all that its credentials
     /// allow.
     pub cipher_suites: Vec<CipherSuite>,
+    /// Whether clients that do not offer encrypt_then_mac (RFC 7366) may have the suites with CBC.
+    /// MAC-then-encrypt is checked in constant time, and was broken by its timing again and again
+    /// elsewhere. Default: no.
+    pub accepts_bare_cbc: bool,
     /// The server's key for peers without a pre-shared one. Default: none, so that their suites are
     /// not chosen.
     pub server_key: Option<Arc<SigningKey>>,
@@ -80,6 +84,9 @@ pub struct Retransmission {
 pub struct ClientConfig {
     /// The suites that are offered, in the order of preference.
     pub cipher_suites: Vec<CipherSuite>,
+    /// Whether suites with CBC are offered with encrypt_then_mac (RFC 7366), which the server then
+    /// has to agree to; otherwise it is not offered. Default: yes.
+    pub offers_encrypt_then_mac: bool,
     /// The identity of the pre-shared key.
     pub psk_identity: Box<[u8]>,
     /// The pre-shared key.
@@ -116,6 +123,7 @@ impl Config {
             cookie_secret,
             accepts_clients: true,
             cipher_suites: CipherSuite::ALL.to_vec(),
+            accepts_bare_cbc: false,
             server_key: None,
             extended_master_secret: ExtendedMasterSecret::Preferred,
             ticket_keys: Vec::new(),
@@ -143,6 +151,7 @@ impl ClientConfig {
                 .into_iter()
                 .filter(CipherSuite::has_psk)
                 .collect(),
+            offers_encrypt_then_mac: true,
             psk_identity: identity.into(),
             psk: key.into(),
             connection_id: ConnectionIdOffer::Empty,

@@ -30,7 +30,8 @@ pub struct ImportSummary {
     pub sessions: u64,
     /// Sessions that can be resumed by their id.
     pub cached: u64,
-    /// Records that were left out: of another format, contradicting others, or too many.
+    /// Records that were left out: of another format, contradicting others, with a cipher that is
+    /// not accepted, or too many.
     pub left_out: u64,
 }
 
@@ -106,6 +107,9 @@ impl Endpoint {
         let identity = Identity::decode(&mut reader)?;
         reader.end()?;
         let is_full = self.associations.count() >= self.config.associations_max;
+        if session.has_bare_cbc() && !self.config.accepts_bare_cbc {
+            return Err(Malformed);
+        }
         let by_address = !session.has_connection_id;
         if is_full || by_address && self.session_by_peer.contains_key(&peer) {
             return Err(Malformed);

@@ -151,6 +151,11 @@ impl Session {
         HEADER_LENGTH + connection_id + self.suite.record_cipher().overhead_max()
     }
 
+    /// Whether its records authenticate before they encrypt.
+    pub(crate) fn has_bare_cbc(&self) -> bool {
+        self.read.is_bare_cbc()
+    }
+
     /// Appends the session as it continues in another process.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.put_u16(self.suite.number());
@@ -164,7 +169,8 @@ impl Session {
             out.extend_from_slice(&number.to_be_bytes());
         }
         out.put_vector8(&self.peer_connection_id);
-        out.push(u8::from(self.has_connection_id) | u8::from(self.checks_paths) << 1);
+        let flags = u8::from(self.has_connection_id) | u8::from(self.checks_paths) << 1;
+        out.push(flags | u8::from(self.has_bare_cbc()) << 2);
         out.put_u16(self.plaintext_max);
     }
 
@@ -172,21 +178,23 @@ impl Session {
         let suite = CipherSuite::from_number(reader.u16()?).ok_or(Malformed)?;
         let cipher = suite.record_cipher();
         let [first, second] = cipher.key_parts();
-        let mut key = || {
-            let parts = [reader.take(first)?, reader.take(second)?];
-            Ok(TrafficKey::new(cipher, parts))
-        };
-        let (read, write) = (key()?, key()?);
+        let mut parts = || Ok([reader.take(first)?, reader.take(second)?]);
+        let (read, write) = (parts()?, parts()?);
         let next_number = reader.u64()?;
         let window = ReplayWindow::from_numbers([reader.u64()?, reader.u64()?]);
         let peer_connection_id = reader.vector8()?.into();
         let flags = reader.u8()?;
-        if flags > 3 {
+        let has_bare_cbc = flags & 4 != 0;
+        if flags > 7 || has_bare_cbc && !suite.has_cbc() {
             return Err(Malformed);
         }
+        let cipher = match has_bare_cbc {
+            true => cipher.without_encrypt_then_mac(),
+            false => cipher,
+        };
         Ok(Self {
-            read,
-            write,
+            read: TrafficKey::new(cipher, read),
+            write: TrafficKey::new(cipher, write),
             next_number,
             window,
             peer_connection_id,

@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use crate::alert::AlertDescription;
 use crate::association::AssociationId;
-use crate::cipher_suite::{CipherSuite, KeyExchange};
+use crate::cipher_suite::{CipherSuite, KeyExchange, RecordCipher};
 use crate::config::{ClientConfig, ConnectionIdOffer};
 use crate::connection_id;
 use crate::effect::Security;
@@ -67,6 +67,7 @@ type ServerKey = Box<[u8]>;
 #[derive(Debug)]
 struct Negotiated {
     suite: CipherSuite,
+    cipher: RecordCipher,
     randoms: Randoms,
     has_extended_master_secret: bool,
     parameters: RecordParameters,
@@ -231,7 +232,7 @@ impl ClientHandshake {
         let mut suites = self.config.cipher_suites.iter();
         let has_curves = suites.any(|suite| suite.key_exchange() != KeyExchange::Psk);
         let mut suites = self.config.cipher_suites.iter();
-        let has_cbc = suites.any(|suite| suite.needs_encrypt_then_mac());
+        let has_cbc = suites.any(|suite| suite.has_cbc());
         let groups = SECP256R1.to_be_bytes();
         let ticket: &[u8] = match self.config.resumption.as_ref().map(|it| &it.by) {
             Some(ResumeBy::Ticket(ticket)) => ticket,
@@ -257,7 +258,7 @@ impl ClientHandshake {
             cipher_suites: &numbers,
             extensions: Extensions {
                 renegotiation_info: Some(&[]),
-                encrypt_then_mac: has_cbc,
+                encrypt_then_mac: has_cbc && self.config.offers_encrypt_then_mac,
                 extended_master_secret: true,
                 record_size_limit: self.config.record_size_limit,
                 supported_groups: has_curves.then_some(&groups[..]),
@@ -290,12 +291,14 @@ impl ClientHandshake {
         {
             return Err(Refused(AlertDescription::UNSUPPORTED_EXTENSION));
         }
-        if extensions.encrypt_then_mac != suite.needs_encrypt_then_mac() {
+        let is_expected = suite.has_cbc() && self.config.offers_encrypt_then_mac;
+        if extensions.encrypt_then_mac != is_expected {
             return Err(Refused(AlertDescription::HANDSHAKE_FAILURE));
         }
         let plaintext_max = extensions.plaintext_max()?;
         let negotiated = Negotiated {
             suite,
+            cipher: extensions.record_cipher(suite),
             randoms: Randoms {
                 client: self.random,
                 server: hello.random,
@@ -431,7 +434,7 @@ impl ClientHandshake {
 
 impl Negotiated {
     fn proposal(&self, master: MasterSecret) -> Proposal {
-        let keys = master.traffic_keys(self.suite.record_cipher(), &self.randoms);
+        let keys = master.traffic_keys(self.cipher, &self.randoms);
         let session = Session::of_client(self.suite, keys, self.parameters.clone());
         Proposal { master, session }
     }

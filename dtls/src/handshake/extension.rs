@@ -1,6 +1,7 @@
 //! Which extensions do the hellos have? RFC 5246 section 7.4.1.4.
 
 use crate::alert::AlertDescription;
+use crate::cipher_suite::{CipherSuite, RecordCipher};
 use crate::presentation::{Reader, Writer};
 use crate::record::PLAINTEXT_MAX;
 
@@ -121,6 +122,15 @@ impl<'a> Extensions<'a> {
             (Some(limit), _) => Ok(limit.min(PLAINTEXT_MAX as u16)),
             (None, Some(code)) => fragment_length(code),
             (None, None) => Ok(PLAINTEXT_MAX as u16),
+        }
+    }
+
+    /// The cipher of records with this suite, if these are the extensions that both sides have.
+    pub(crate) fn record_cipher(&self, suite: CipherSuite) -> RecordCipher {
+        let cipher = suite.record_cipher();
+        match self.encrypt_then_mac {
+            true => cipher,
+            false => cipher.without_encrypt_then_mac(),
         }
     }
 

@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use crate::alert::AlertDescription;
 use crate::association::AssociationId;
-use crate::cipher_suite::{CipherSuite, KeyExchange};
+use crate::cipher_suite::{CipherSuite, KeyExchange, RecordCipher};
 use crate::config::{Config, ExtendedMasterSecret};
 use crate::connection_id;
 use crate::effect::Security;
@@ -77,6 +77,7 @@ enum State {
 #[derive(Debug)]
 struct Negotiated {
     suite: CipherSuite,
+    cipher: RecordCipher,
     randoms: Randoms,
     has_extended_master_secret: bool,
     parameters: RecordParameters,
@@ -236,7 +237,7 @@ impl Negotiated {
     }
 
     fn proposal(&self, master: MasterSecret) -> Proposal {
-        let keys = master.traffic_keys(self.suite.record_cipher(), &self.randoms);
+        let keys = master.traffic_keys(self.cipher, &self.randoms);
         let session = Session::of_server(self.suite, keys, self.parameters.clone());
         Proposal { master, session }
     }
@@ -289,6 +290,7 @@ fn client_hello(
     let has_extended_master_secret = extensions.extended_master_secret;
     let negotiated = Negotiated {
         suite,
+        cipher: extensions.record_cipher(suite),
         randoms: Randoms {
             client: hello.start.random,
             server: context.moment.random(),
@@ -337,14 +339,14 @@ fn resumable(
     let is_young = now.since_ms(session.renewed_at) < u64::from(config.resumption_s) * 1_000
         && now.since_ms(session.authenticated_at) < u64::from(config.authentication_s) * 1_000;
     let is_offered =
-        is_offered(hello, session.suite) && config.cipher_suites.contains(&session.suite);
+        is_offered(hello, session.suite, config) && config.cipher_suites.contains(&session.suite);
     Ok((is_young && is_offered).then_some((session, id)))
 }
 
-/// RFC 7366 section 3: with CBC, only if the client encrypts before it authenticates.
-fn is_offered(hello: &ClientHello<'_>, suite: CipherSuite) -> bool {
-    let is_protected = !suite.needs_encrypt_then_mac() || hello.extensions.encrypt_then_mac;
-    is_protected && hello.offers(suite.number())
+/// With CBC, only if the client encrypts before it authenticates (RFC 7366 section 3), or need not.
+fn is_offered(hello: &ClientHello<'_>, suite: CipherSuite, config: &Config) -> bool {
+    let is_bare = suite.has_cbc() && !hello.extensions.encrypt_then_mac;
+    hello.offers(suite.number()) && (config.accepts_bare_cbc || !is_bare)
 }
 
 fn choose_suite(hello: &ClientHello<'_>, config: &Config) -> Result<CipherSuite, Refused> {
@@ -361,7 +363,7 @@ fn choose_suite(hello: &ClientHello<'_>, config: &Config) -> Result<CipherSuite,
             KeyExchange::EcdhePsk => has_curve,
             KeyExchange::EcdheEcdsa => has_curve && has_certificates,
         };
-        is_possible && is_offered(hello, *suite)
+        is_possible && is_offered(hello, *suite, config)
     });
     chosen.ok_or(Refused(AlertDescription::HANDSHAKE_FAILURE))
 }
@@ -420,7 +422,7 @@ fn answers<'a>(
     let fragment_length = offered.max_fragment_length;
     Extensions {
         renegotiation_info: is_secure.then_some(&[]),
-        encrypt_then_mac: suite.needs_encrypt_then_mac(),
+        encrypt_then_mac: suite.has_cbc() && offered.encrypt_then_mac,
         extended_master_secret: offered.extended_master_secret,
         max_fragment_length: fragment_length.filter(|_| record_size_limit.is_none()),
         record_size_limit,

@@ -1,5 +1,5 @@
 //! How is a record protected? With the additional data and the inner plaintext of RFC 9146 section
-//! 5, by one of two ways: [`aead`] and [`encrypt_then_mac`].
+//! 5, by one of three ways: [`aead`], [`encrypt_then_mac`] and [`mac_then_encrypt`].
 //!
 //! The key schedule of AES is made again for each record: with the instructions of the processor it
 //! costs less than the memory of a million of them.
@@ -7,6 +7,7 @@
 mod aead;
 mod cbc_key;
 mod encrypt_then_mac;
+mod mac_then_encrypt;
 
 use std::fmt;
 
@@ -34,6 +35,7 @@ pub(crate) enum TrafficKey {
     Aead(AeadKey),
     /// Few sessions have it, and it is longer than the other.
     Cbc(Box<CbcKey>),
+    BareCbc(Box<CbcKey>),
 }
 
 /// A record does not belong to its session: its tag is wrong, or it is no record of ours.
@@ -45,7 +47,7 @@ impl RecordCipher {
     pub(crate) const fn key_parts(self) -> [usize; 2] {
         match self {
             Self::Ccm8 | Self::Ccm | Self::Gcm => [aead::KEY_LENGTH, aead::SALT_LENGTH],
-            Self::Cbc => [cbc_key::MAC_KEY_LENGTH, cbc_key::KEY_LENGTH],
+            Self::Cbc | Self::BareCbc => [cbc_key::MAC_KEY_LENGTH, cbc_key::KEY_LENGTH],
         }
     }
 
@@ -55,7 +57,15 @@ impl RecordCipher {
             Self::Ccm8 => aead::overhead(Aead::Ccm8),
             Self::Ccm => aead::overhead(Aead::Ccm),
             Self::Gcm => aead::overhead(Aead::Gcm),
-            Self::Cbc => cbc_key::OVERHEAD_MAX,
+            Self::Cbc | Self::BareCbc => cbc_key::OVERHEAD_MAX,
+        }
+    }
+
+    /// The cipher where the peers do not agree on encrypt_then_mac (RFC 7366).
+    pub(crate) const fn without_encrypt_then_mac(self) -> Self {
+        match self {
+            Self::Cbc | Self::BareCbc => Self::BareCbc,
+            Self::Ccm8 | Self::Ccm | Self::Gcm => self,
         }
     }
 }
@@ -68,6 +78,7 @@ impl TrafficKey {
             RecordCipher::Ccm => Self::Aead(AeadKey::new(Aead::Ccm, parts)),
             RecordCipher::Gcm => Self::Aead(AeadKey::new(Aead::Gcm, parts)),
             RecordCipher::Cbc => Self::Cbc(Box::new(CbcKey::new(parts))),
+            RecordCipher::BareCbc => Self::BareCbc(Box::new(CbcKey::new(parts))),
         }
     }
 
@@ -75,7 +86,15 @@ impl TrafficKey {
     pub(crate) fn parts(&self) -> [&[u8]; 2] {
         match self {
             Self::Aead(key) => key.parts(),
-            Self::Cbc(key) => key.parts(),
+            Self::Cbc(key) | Self::BareCbc(key) => key.parts(),
+        }
+    }
+
+    /// Whether it authenticates before it encrypts.
+    pub(crate) fn is_bare_cbc(&self) -> bool {
+        match self {
+            Self::BareCbc(_) => true,
+            Self::Aead(_) | Self::Cbc(_) => false,
         }
     }
 
@@ -111,12 +130,15 @@ impl TrafficKey {
         out.put_u16(VERSION);
         out.extend_from_slice(&number.to_be_bytes());
         out.extend_from_slice(connection_id);
-        out.put_nested16(|out| match self {
-            Self::Aead(key) => key.seal(&header, [plaintext, inner_type], out),
-            Self::Cbc(key) => {
-                encrypt_then_mac::seal(key, &header, [plaintext, inner_type], out);
-            }
-        });
+        out.put_nested16(|out| self.seal_content(&header, [plaintext, inner_type], out));
+    }
+
+    fn seal_content(&self, header: &Header<'_>, content: [&[u8]; 2], out: &mut Vec<u8>) {
+        match self {
+            Self::Aead(key) => key.seal(header, content, out),
+            Self::Cbc(key) => encrypt_then_mac::seal(key, header, content, out),
+            Self::BareCbc(key) => mac_then_encrypt::seal(key, header, content, out),
+        }
     }
 
     /// Appends the plaintext of a record and returns its type. If it is not authentic, nothing is
@@ -140,11 +162,11 @@ impl TrafficKey {
         out: &mut Vec<u8>,
     ) -> Result<ContentType, NotAuthentic> {
         let start = out.len();
+        let header = Header::of(record);
         match self {
-            Self::Aead(key) => key.open(&Header::of(record), record.fragment, out)?,
-            Self::Cbc(key) => {
-                encrypt_then_mac::open(key, &Header::of(record), record.fragment, out)?;
-            }
+            Self::Aead(key) => key.open(&header, record.fragment, out)?,
+            Self::Cbc(key) => encrypt_then_mac::open(key, &header, record.fragment, out)?,
+            Self::BareCbc(key) => mac_then_encrypt::open(key, &header, record.fragment, out)?,
         }
         if record.content_type != ContentType::Cid {
             return Ok(record.content_type);
@@ -246,11 +268,12 @@ mod tests {
     use crate::hex::hex;
     use crate::presentation::Reader;
 
-    const CIPHERS: [RecordCipher; 4] = [
+    const CIPHERS: [RecordCipher; 5] = [
         RecordCipher::Ccm8,
         RecordCipher::Ccm,
         RecordCipher::Gcm,
         RecordCipher::Cbc,
+        RecordCipher::BareCbc,
     ];
 
     fn traffic_key(cipher: RecordCipher) -> TrafficKey {
@@ -314,6 +337,19 @@ mod tests {
                  7796f48f7db91cfd37cd96bc128a5072260c454f1c6a1cfbbea68fcd8859eca2a7b4345fad7d66d\
                  31",
             ),
+            (
+                RecordCipher::BareCbc,
+                "",
+                "17fefd000100000000000500401c299e31dddeb578893dc21ee2f5d3cc64ea8785e390d028a4b96\
+                 171b93b68214f54ca53f929f7662bd02b41540da3c5aaab05c470307e3711401ee2efa8065b",
+            ),
+            (
+                RecordCipher::BareCbc,
+                "c1d2e3",
+                "19fefd0001000000000005c1d2e300401c299e31dddeb578893dc21ee2f5d3ccc06e7ffbaad4698\
+                 68f08d192ace806d6a87f711b5f8006df96ca45d1f383378550c9f22679c562553a72204fffbae4\
+                 5b",
+            ),
         ] {
             let number = 0x0001_0000_0000_0005;
             let content_type = ContentType::ApplicationData;
@@ -370,15 +406,7 @@ mod tests {
                 (b"", None),
             ] {
                 let mut fragment = Vec::new();
-                match &key {
-                    TrafficKey::Aead(key) => {
-                        key.seal(&Header::of(&empty), [inner, &[]], &mut fragment);
-                    }
-                    TrafficKey::Cbc(key) => {
-                        let header = Header::of(&empty);
-                        encrypt_then_mac::seal(key, &header, [inner, &[]], &mut fragment);
-                    }
-                }
+                key.seal_content(&Header::of(&empty), [inner, &[]], &mut fragment);
                 let record = Record {
                     fragment: &fragment,
                     ..empty

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod bare_cbc;
 mod certificates;
 mod connection_ids;
 mod failures;

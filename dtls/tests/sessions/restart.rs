@@ -7,7 +7,7 @@ use dtls::{ClientConfig, Config, ConnectionIdOffer, Endpoint, Identity, ImportSu
 use crate::network::{Host, IDENTITY, Network, psk_client, server_config};
 
 /// Ends the server and returns the records of its sessions.
-fn export(network: &mut Network) -> Vec<Vec<u8>> {
+pub(crate) fn export(network: &mut Network) -> Vec<Vec<u8>> {
     let server = std::mem::replace(
         &mut network.server,
         Endpoint::new(Arc::new(server_config())),
