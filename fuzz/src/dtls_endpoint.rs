@@ -20,7 +20,7 @@ const END_MS: u64 = 100_000;
 /// Datagrams that nobody sent reach a server with a session and a handshake under way: each ends
 /// where it came from, or is dropped; the session hears nothing, and stays.
 pub(crate) fn server(bytes: &[u8]) -> FuzzOutcome {
-    let mut pair = Pair::new(ConnectionIdOffer::Empty);
+    let mut pair = Pair::new(ConnectionIdOffer::Empty, Protection::Ccm8);
     pair.connect(None);
     while pair.pump() {}
     let session = pair
@@ -72,9 +72,15 @@ pub(crate) fn conversation(bytes: &[u8]) -> FuzzOutcome {
         1 => ConnectionIdOffer::Empty,
         _ => ConnectionIdOffer::Own,
     };
-    let mut pair = Pair::new(offer);
+    let choice = script.byte();
+    let protection = match choice >> 1 & 3 {
+        1 => Protection::EncryptThenMac,
+        2 => Protection::MacThenEncrypt,
+        _ => Protection::Ccm8,
+    };
+    let mut pair = Pair::new(offer, protection);
     pair.connect(None);
-    if script.byte() & 1 == 1 {
+    if choice & 1 == 1 {
         while pair.pump() {}
         let resumption = pair.resumption.take();
         pair.connect(resumption);
@@ -89,10 +95,21 @@ pub(crate) fn conversation(bytes: &[u8]) -> FuzzOutcome {
     FuzzOutcome::read_if(is_established)
 }
 
+/// How the records of a pair are protected.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Protection {
+    Ccm8,
+    /// CBC (RFC 7366).
+    EncryptThenMac,
+    /// CBC (RFC 5246 section 6.2.3.2).
+    MacThenEncrypt,
+}
+
 struct Pair {
     server: Endpoint,
     client: Endpoint,
     offer: ConnectionIdOffer,
+    protection: Protection,
     now_ms: u64,
     state: u64,
     to_server: Vec<Vec<u8>>,
@@ -108,10 +125,11 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(offer: ConnectionIdOffer) -> Self {
+    fn new(offer: ConnectionIdOffer, protection: Protection) -> Self {
         let config = Config {
             connection_id_prefix: (*b"s").into(),
             ticket_keys: vec![TicketKey::from_bytes([3; 32])],
+            accepts_bare_cbc: true,
             ..Config::new([1; 32])
         };
         Self {
@@ -121,6 +139,7 @@ impl Pair {
                 ..Config::new([2; 32])
             })),
             offer,
+            protection,
             now_ms: 1_000_000,
             state: 1,
             to_server: Vec::new(),
@@ -140,7 +159,13 @@ impl Pair {
             connection_id: self.offer,
             resumption,
             // Without ephemeral keys, which cost more than all the rest.
-            cipher_suites: vec![CipherSuite::PskAes128Ccm8],
+            cipher_suites: vec![match self.protection {
+                Protection::Ccm8 => CipherSuite::PskAes128Ccm8,
+                Protection::EncryptThenMac | Protection::MacThenEncrypt => {
+                    CipherSuite::PskAes128Cbc
+                }
+            }],
+            offers_encrypt_then_mac: self.protection != Protection::MacThenEncrypt,
             ..ClientConfig::with_psk(b"meter-1", KEY)
         };
         let mut out = Effects::new();
