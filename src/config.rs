@@ -138,6 +138,9 @@ settings! {
     /// Time after its last handshake for which a device may resume its DTLS session, in seconds.
     /// After four times as long it makes a full handshake, however often it has resumed.
     dtls_resumption_s: u32 = "2592000", Number, parse::number(60..=31_536_000);
+    /// Accept DTLS cipher suites with CBC also from devices that do not offer encrypt-then-MAC (RFC
+    /// 7366), for old devices that have no other suite.
+    dtls_bare_cbc: bool = "false", Switch, parse::switch;
     /// Time until a flight of a DTLS handshake is sent again for the first time, in milliseconds;
     /// narrow-band networks need up to 9 s (RFC 7925 section 11).
     dtls_retransmit_ms: u32 = "2000", Number, parse::number(100..=60_000);
@@ -484,7 +487,7 @@ impl Config {
         }
     }
 
-    /// How many DTLS sessions all arbiters have, and for how long.
+    /// How many DTLS sessions all arbiters have, for how long, and which they refuse.
     pub fn association_limits(&self) -> AssociationLimits {
         AssociationLimits {
             sessions_max: self.dtls_sessions_max,
@@ -492,6 +495,7 @@ impl Config {
             idle_timeout_ms: u64::from(self.dtls_idle_s) * 1_000,
             resumption_s: self.dtls_resumption_s,
             retransmit_ms: u64::from(self.dtls_retransmit_ms),
+            accepts_bare_cbc: self.dtls_bare_cbc,
         }
     }
 

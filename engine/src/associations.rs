@@ -86,7 +86,7 @@ pub struct Associations {
     address_changes: u64,
 }
 
-/// How many sessions an arbiter has, and how long.
+/// How many sessions an arbiter has, how long, and which it refuses.
 #[derive(Clone, Copy, Debug)]
 pub struct AssociationLimits {
     /// Sessions; the one that was silent longest gives way.
@@ -99,6 +99,9 @@ pub struct AssociationLimits {
     pub resumption_s: u32,
     /// How long a flight waits for an answer before it is sent again.
     pub retransmit_ms: u64,
+    /// Whether devices that do not offer encrypt-then-MAC (RFC 7366) may have cipher suites with
+    /// CBC.
+    pub accepts_bare_cbc: bool,
 }
 
 /// The secrets that all arbiters share.
@@ -314,6 +317,7 @@ impl Associations {
         config.cached_sessions_max = RESUMABLE_SESSIONS_MAX;
         config.associations_max = limits.sessions_max;
         config.handshakes_max = limits.handshakes_max;
+        config.accepts_bare_cbc = limits.accepts_bare_cbc;
         config.idle_timeout_ms = limits.idle_timeout_ms;
         config.resumption_s = limits.resumption_s;
         config.authentication_s = limits.resumption_s.saturating_mul(RESUMPTIONS_UNTIL_PROOF);
@@ -1067,6 +1071,7 @@ impl Default for AssociationLimits {
             idle_timeout_ms: SESSION_IDLE_MS,
             resumption_s: RESUMPTION_S,
             retransmit_ms: HANDSHAKE_RETRANSMIT_MS,
+            accepts_bare_cbc: false,
         }
     }
 }

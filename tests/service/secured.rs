@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::UdpSocket;
 
-use dtls::HandshakeFailure;
+use dtls::{AlertDescription, CipherSuite, ClientConfig, HandshakeFailure};
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
@@ -43,6 +43,31 @@ fn a_device_registers_sends_and_answers_requests_over_dtls() {
         assert_eq!(device.ask(&data("flow", "3.5", 3)).code, Code::CHANGED);
         let reported = caller.once_reported(&id, 1);
         assert_eq!(reported, [ReportedData::over_coap("flow", "3.5")]);
+    }
+}
+
+#[test]
+fn a_device_without_encrypt_then_mac_is_served_where_the_setting_admits_it() {
+    for is_admitted in [false, true] {
+        let setting = is_admitted.to_string();
+        let (service, caller) = start(&[PATIENT, ("SIGNALBOX_DTLS_BARE_CBC", &setting)]);
+        caller.create_secured_device(ID, KEY);
+        let mut device = SecuredDevice::at(HERE, &service);
+        let begun = device.begin(ClientConfig {
+            cipher_suites: vec![CipherSuite::PskAes128Cbc],
+            offers_encrypt_then_mac: false,
+            ..ClientConfig::with_psk(ID.as_bytes(), KEY.as_bytes())
+        });
+        if is_admitted {
+            begun.unwrap();
+            device.register(&register(ID, 1));
+            assert_eq!(device.ask(&values(21.5, 2)).code, Code::CHANGED);
+            let suite = caller.inspect(ID)["association"]["cipherSuite"].take();
+            assert_eq!(suite, CipherSuite::PskAes128Cbc.name());
+        } else {
+            let refusal = HandshakeFailure::RefusedByPeer(AlertDescription::HANDSHAKE_FAILURE);
+            assert_eq!(begun.err(), Some(refusal));
+        }
     }
 }
 

@@ -87,7 +87,8 @@ impl SecuredDevice {
         self.begin(client)
     }
 
-    fn begin(&mut self, client: ClientConfig) -> Result<Security, HandshakeFailure> {
+    /// Makes the handshake that this configuration leads to.
+    pub(crate) fn begin(&mut self, client: ClientConfig) -> Result<Security, HandshakeFailure> {
         if let Some(earlier) = self.association.take() {
             self.endpoint.forget(earlier);
         }
