@@ -50,6 +50,16 @@ const OF_GNUTLS: [(CipherSuite, &str); 4] = [
     (CipherSuite::PskAes128Cbc, "+PSK:+AES-128-CBC:+SHA256"),
 ];
 
+/// Those with CBC, which both have without encrypt-then-MAC, too.
+const BARE_OF_OPENSSL: [(CipherSuite, &str); 2] = [
+    (CipherSuite::PskAes128Cbc, "PSK-AES128-CBC-SHA256"),
+    (
+        CipherSuite::EcdhePskAes128Cbc,
+        "ECDHE-PSK-AES128-CBC-SHA256",
+    ),
+];
+const BARE_OF_GNUTLS: &str = "+PSK:+AES-128-CBC:+SHA256";
+
 /// The suites by their names in Scandium.
 const OF_SCANDIUM: [(CipherSuite, &str); 4] = [
     (CipherSuite::PskAes128Ccm8, "TLS_PSK_WITH_AES_128_CCM_8"),
@@ -81,14 +91,30 @@ fn openssl_finds_a_session_with_every_suite_that_it_has() {
 }
 
 #[test]
-fn openssl_that_authenticates_before_it_encrypts_is_refused() {
-    let server = DtlsServer::start("127.0.9.112", config());
-    let suite = "PSK-AES128-CBC-SHA256";
-    let mut client = s_client(&server, suite, &["-no_etm"]);
+fn a_pre_shared_key_without_encrypt_then_mac_is_refused_unless_it_is_admitted() {
+    let refused = DtlsServer::start("127.0.9.112", config());
+    for (_, name) in BARE_OF_OPENSSL {
+        let mut client = s_client(&refused, name, &["-no_etm"]);
+        client.wait_for("an alert", |line| {
+            line.contains("alert handshake failure").then_some(())
+        });
+    }
+    let mut client = gnutls(&refused, &format!("{BARE_OF_GNUTLS}:%NO_ETM"), &of_psk());
     client.wait_for("an alert", |line| {
-        line.contains("alert handshake failure").then_some(())
+        line.contains("Handshake failed").then_some(())
     });
-    assert!(server.handshakes().is_empty());
+    assert!(refused.handshakes().is_empty());
+    for (suite, name) in BARE_OF_OPENSSL {
+        let server = DtlsServer::start("127.0.9.112", admitting_bare_cbc(config()));
+        let mut client = s_client(&server, name, &["-no_etm"]);
+        assert_eq!(echo(&mut client), "hello");
+        assert_eq!(server.handshake().security.suite, suite);
+    }
+    let server = DtlsServer::start("127.0.9.112", admitting_bare_cbc(config()));
+    let mut client = gnutls(&server, &format!("{BARE_OF_GNUTLS}:%NO_ETM"), &of_psk());
+    assert_eq!(echo(&mut client), "hello");
+    let suite = server.handshake().security.suite;
+    assert_eq!(suite, CipherSuite::PskAes128Cbc);
 }
 
 #[test]
@@ -150,14 +176,7 @@ fn openssl_with_a_wrong_key_is_told() {
 fn gnutls_finds_a_session_with_every_suite_that_it_has() {
     for (suite, name) in OF_GNUTLS {
         let server = DtlsServer::start("127.0.9.74", config());
-        let priority = format!(
-            "NONE:+VERS-DTLS1.2:+AEAD:+SIGN-ALL:+GROUP-SECP256R1:+COMP-NULL:+CTYPE-ALL:{name}"
-        );
-        let mut command = Command::new("gnutls-cli");
-        command.args(["--udp", "--pskusername", IDENTITY, "--pskkey", &hex(KEY)]);
-        command.args(["--priority", &priority]);
-        command.args(["--port", &server.address.port().to_string()]);
-        let mut client = Program::start(command.arg(server.address.ip().to_string()));
+        let mut client = gnutls(&server, name, &of_psk());
         client.wait_for("a session", |line| {
             line.contains("Handshake was completed").then_some(())
         });
@@ -237,46 +256,7 @@ fn scandium_has_a_raw_public_key() {
 
 #[test]
 fn openssl_and_gnutls_have_certificates() {
-    let folder = scratch_folder("certificates");
-    let mut params = CertificateParams::default();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let key = KeyPair::generate().unwrap();
-    let authority = params.self_signed(&key).unwrap();
-    let issuer = Issuer::new(params, key);
-    let certified = |name: &str| {
-        let mut params = CertificateParams::default();
-        params.distinguished_name = DistinguishedName::new();
-        params.distinguished_name.push(DnType::CommonName, name);
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.signed_by(&key, &issuer).unwrap();
-        (key, certificate)
-    };
-    let (key, own) = certified("127.0.9.66");
-    let chain = vec![own.der().to_vec().into()];
-    let server_key = SigningKey::from_der(&key.serialize_der(), chain).unwrap();
-    let (key, own) = certified(IDENTITY);
-    let [ca, cert, key] = [
-        ("ca.pem", authority.pem()),
-        ("cert.pem", own.pem()),
-        ("key.pem", key.serialize_pem()),
-    ]
-    .map(|(name, pem)| {
-        let path = folder.join(name);
-        fs::write(&path, pem).unwrap();
-        path.to_string_lossy().into_owned()
-    });
-    let config = Config {
-        server_key: Some(Arc::new(server_key)),
-        ..config()
-    };
-    let known = KnownKeys::CertifiedBy(authority.der().to_vec().into());
-    let start = || DtlsServer::start_with("127.0.9.66", config.clone(), known.clone());
-    let check = |server: &DtlsServer, suite| {
-        let handshake = server.handshake();
-        assert_eq!(handshake.security.suite, suite);
-        let name = Identity::Certificate(IDENTITY.as_bytes().into());
-        assert_eq!(handshake.identity, name);
-    };
+    let certified = Certified::new("certificates");
     for (suite, name) in [
         (CipherSuite::EcdheEcdsaAes128Ccm8, "ECDHE-ECDSA-AES128-CCM8"),
         (
@@ -288,35 +268,44 @@ fn openssl_and_gnutls_have_certificates() {
             "ECDHE-ECDSA-AES128-SHA256",
         ),
     ] {
-        let server = start();
-        let mut command = Command::new("openssl");
-        let address = server.address.to_string();
-        command.args(["s_client", "-dtls1_2", "-connect", &address]);
-        command.args(["-cipher", &format!("{name}:@SECLEVEL=0")]);
-        command.args(["-CAfile", &ca, "-verify_return_error"]);
-        command.args(["-cert", &cert, "-key", &key]);
-        let mut client = Program::start(&mut command);
+        let server = certified.server(config());
+        let mut client = certified.s_client(&server, name, &[]);
         assert_eq!(echo(&mut client), "hello");
-        check(&server, suite);
+        check_certified(&server, suite);
     }
     for (suite, cipher) in [
         (CipherSuite::EcdheEcdsaAes128Ccm8, "+AES-128-CCM-8"),
         (CipherSuite::EcdheEcdsaAes128Gcm, "+AES-128-GCM"),
         (CipherSuite::EcdheEcdsaAes128Cbc, "+AES-128-CBC:+SHA256"),
     ] {
-        let server = start();
-        let priority = format!(
-            "NONE:+VERS-DTLS1.2:+AEAD:+SIGN-ALL:+GROUP-SECP256R1:+COMP-NULL:+CTYPE-ALL:\
-             +ECDHE-ECDSA:{cipher}"
-        );
-        let mut command = Command::new("gnutls-cli");
-        command.args(["--udp", "--priority", &priority, "--no-ca-verification"]);
-        command.args(["--x509certfile", &cert, "--x509keyfile", &key]);
-        command.args(["--port", &server.address.port().to_string()]);
-        let mut client = Program::start(command.arg(server.address.ip().to_string()));
+        let server = certified.server(config());
+        let mut client = certified.gnutls(&server, cipher);
         assert_eq!(echo(&mut client), "hello");
-        check(&server, suite);
+        check_certified(&server, suite);
     }
+}
+
+#[test]
+fn a_certificate_without_encrypt_then_mac_is_refused_unless_it_is_admitted() {
+    let (suite, name) = (
+        CipherSuite::EcdheEcdsaAes128Cbc,
+        "ECDHE-ECDSA-AES128-SHA256",
+    );
+    let certified = Certified::new("bare-cbc");
+    let refused = certified.server(config());
+    let mut client = certified.s_client(&refused, name, &["-no_etm"]);
+    client.wait_for("an alert", |line| {
+        line.contains("alert handshake failure").then_some(())
+    });
+    assert!(refused.handshakes().is_empty());
+    let server = certified.server(admitting_bare_cbc(config()));
+    let mut client = certified.s_client(&server, name, &["-no_etm"]);
+    assert_eq!(echo(&mut client), "hello");
+    check_certified(&server, suite);
+    let server = certified.server(admitting_bare_cbc(config()));
+    let mut client = certified.gnutls(&server, "+AES-128-CBC:+SHA256:%NO_ETM");
+    assert_eq!(echo(&mut client), "hello");
+    check_certified(&server, suite);
 }
 
 #[test]
@@ -384,14 +373,138 @@ fn config() -> Config {
     }
 }
 
+fn admitting_bare_cbc(config: Config) -> Config {
+    Config {
+        accepts_bare_cbc: true,
+        ..config
+    }
+}
+
 fn s_client(server: &DtlsServer, suite: &str, arguments: &[&str]) -> Program {
+    let key = hex(KEY);
+    let psk = ["-psk_identity", IDENTITY, "-psk", &key];
+    openssl(server, suite, &[&psk[..], arguments].concat())
+}
+
+fn openssl(server: &DtlsServer, suite: &str, arguments: &[&str]) -> Program {
     let mut command = Command::new("openssl");
     let address = server.address.to_string();
     command.args(["s_client", "-dtls1_2", "-connect", &address]);
     // OpenSSL counts a tag of 8 bytes as weak.
     command.args(["-cipher", &format!("{suite}:@SECLEVEL=0")]);
-    command.args(["-psk_identity", IDENTITY, "-psk", &hex(KEY)]);
     Program::start(command.args(arguments))
+}
+
+/// `gnutls-cli` with this end of its priority.
+fn gnutls(server: &DtlsServer, priority: &str, arguments: &[String]) -> Program {
+    let priority = format!(
+        "NONE:+VERS-DTLS1.2:+AEAD:+SIGN-ALL:+GROUP-SECP256R1:+COMP-NULL:+CTYPE-ALL:{priority}"
+    );
+    let mut command = Command::new("gnutls-cli");
+    command
+        .args(["--udp", "--priority", &priority])
+        .args(arguments);
+    command.args(["--port", &server.address.port().to_string()]);
+    Program::start(command.arg(server.address.ip().to_string()))
+}
+
+/// The pre-shared key for `gnutls-cli`.
+fn of_psk() -> [String; 4] {
+    let key = hex(KEY);
+    ["--pskusername", IDENTITY, "--pskkey", &key].map(str::to_owned)
+}
+
+/// A server and its clients with certificates of one authority.
+struct Certified {
+    server_key: Arc<SigningKey>,
+    authority: Box<[u8]>,
+    files: [String; 3],
+}
+
+impl Certified {
+    /// Makes them, with files in a folder of this name.
+    fn new(folder: &str) -> Self {
+        let folder = scratch_folder(folder);
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let authority = params.self_signed(&key).unwrap();
+        let issuer = Issuer::new(params, key);
+        let certified = |name: &str| {
+            let mut params = CertificateParams::default();
+            params.distinguished_name = DistinguishedName::new();
+            params.distinguished_name.push(DnType::CommonName, name);
+            let key = KeyPair::generate().unwrap();
+            let certificate = params.signed_by(&key, &issuer).unwrap();
+            (key, certificate)
+        };
+        let (key, own) = certified("127.0.9.66");
+        let chain = vec![own.der().to_vec().into()];
+        let server_key = SigningKey::from_der(&key.serialize_der(), chain).unwrap();
+        let (key, own) = certified(IDENTITY);
+        let files = [
+            ("ca.pem", authority.pem()),
+            ("cert.pem", own.pem()),
+            ("key.pem", key.serialize_pem()),
+        ]
+        .map(|(name, pem)| {
+            let path = folder.join(name);
+            fs::write(&path, pem).unwrap();
+            path.to_string_lossy().into_owned()
+        });
+        Self {
+            server_key: Arc::new(server_key),
+            authority: authority.der().to_vec().into(),
+            files,
+        }
+    }
+
+    fn server(&self, config: Config) -> DtlsServer {
+        let config = Config {
+            server_key: Some(Arc::clone(&self.server_key)),
+            ..config
+        };
+        let known = KnownKeys::CertifiedBy(self.authority.clone());
+        DtlsServer::start_with("127.0.9.66", config, known)
+    }
+
+    fn s_client(&self, server: &DtlsServer, suite: &str, arguments: &[&str]) -> Program {
+        let [ca, cert, key] = &self.files;
+        let own = [
+            "-CAfile",
+            ca,
+            "-verify_return_error",
+            "-cert",
+            cert,
+            "-key",
+            key,
+        ];
+        openssl(server, suite, &[&own[..], arguments].concat())
+    }
+
+    fn gnutls(&self, server: &DtlsServer, cipher: &str) -> Program {
+        let [_, cert, key] = &self.files;
+        let own = [
+            "--no-ca-verification",
+            "--x509certfile",
+            cert,
+            "--x509keyfile",
+            key,
+        ];
+        gnutls(
+            server,
+            &format!("+ECDHE-ECDSA:{cipher}"),
+            &own.map(str::to_owned),
+        )
+    }
+}
+
+/// A session with this suite, of the device with the certificate.
+fn check_certified(server: &DtlsServer, suite: CipherSuite) {
+    let handshake = server.handshake();
+    assert_eq!(handshake.security.suite, suite);
+    let name = Identity::Certificate(IDENTITY.as_bytes().into());
+    assert_eq!(handshake.identity, name);
 }
 
 /// Writes a line to a client that sends it, and returns what comes back.

@@ -3,6 +3,7 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.security.Security;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -39,6 +40,8 @@ final class Attacks {
     private static final CipherSuite CBC = CipherSuite.TLS_PSK_WITH_AES_128_CBC_SHA256;
     private static final Consumer<Config> UNCHANGED = config -> {
     };
+    private static final Consumer<Config> WITHOUT_ENCRYPT_THEN_MAC = config -> config
+            .setAddEncryptThenMacExtension(false);
 
     private final Peer.Target target;
     private final Map<String, Attack> attacks = new LinkedHashMap<>();
@@ -103,9 +106,10 @@ final class Attacks {
     }
 
     /** An attack on the Finished of a handshake. */
-    private void addFinished(String name, CipherSuite suite, Step attack) {
+    private void addFinished(String name, CipherSuite suite, Consumer<Config> change,
+            Step attack) {
         attacks.put(name, () -> {
-            try (Peer peer = peer(suite, UNCHANGED)) {
+            try (Peer peer = peer(suite, change)) {
                 peer.begin();
                 peer.send(peer.keyExchange());
                 peer.send(new ChangeCipherSpecMessage());
@@ -173,7 +177,7 @@ final class Attacks {
                 peer -> peer.receive(new ChangeCipherSpecMessage(), new FinishedMessage()));
         add("a Finished in the clear", Peer::begin, peer -> peer.send(peer.keyExchange()),
                 peer -> peer.send(new FinishedMessage()));
-        addFinished("a wrong Finished", CCM_8, peer -> {
+        addFinished("a wrong Finished", CCM_8, UNCHANGED, peer -> {
             FinishedMessage finished = new FinishedMessage();
             finished.setVerifyData(Modifiable.xor(new byte[] { 1 }, 0));
             peer.send(finished);
@@ -274,7 +278,16 @@ final class Attacks {
                 "end", record -> record.setProtocolMessageBytes(Modifiable.delete(40, 20)),
                 "everything", record -> record.setProtocolMessageBytes(
                         Modifiable.explicit(new byte[0])));
-        ofCbc.forEach((what, forgery) -> addForgery("CBC", CBC, what, forgery));
+        ofCbc.forEach((what, forgery) -> {
+            addForgery("CBC", CBC, UNCHANGED, what, forgery);
+            addForgery("bare CBC", CBC, WITHOUT_ENCRYPT_THEN_MAC, what, forgery);
+        });
+        byte[] padding = new byte[80];
+        Arrays.fill(padding, (byte) (padding.length - 1));
+        addForgery("bare CBC", CBC, WITHOUT_ENCRYPT_THEN_MAC, "everything but padding",
+                computed(it -> it.setPlainRecordBytes(Modifiable.explicit(padding))));
+        addForgery("bare CBC", CBC, WITHOUT_ENCRYPT_THEN_MAC, "plaintext of zeros",
+                computed(it -> it.setPlainRecordBytes(Modifiable.explicit(new byte[80]))));
         Map<String, Forgery> ofCcm = Map.of(
                 "tag", computed(it -> it.setAuthenticationTag(Modifiable.xor(new byte[] { 1 }, 0))),
                 "nonce", record -> record.setProtocolMessageBytes(
@@ -283,7 +296,8 @@ final class Attacks {
                         Modifiable.xor(new byte[] { 1 }, 8)),
                 "everything", record -> record.setProtocolMessageBytes(
                         Modifiable.explicit(new byte[0])));
-        ofCcm.forEach((what, forgery) -> addForgery("CCM_8", CCM_8, what, forgery));
+        ofCcm.forEach(
+                (what, forgery) -> addForgery("CCM_8", CCM_8, UNCHANGED, what, forgery));
     }
 
     @FunctionalInterface
@@ -291,13 +305,14 @@ final class Attacks {
         void change(Record record);
     }
 
-    private void addForgery(String suiteName, CipherSuite suite, String what, Forgery forgery) {
-        add(suiteName + " data with another " + what, suite, UNCHANGED, Peer::connect, peer -> {
+    private void addForgery(String suiteName, CipherSuite suite, Consumer<Config> change,
+            String what, Forgery forgery) {
+        add(suiteName + " data with another " + what, suite, change, Peer::connect, peer -> {
             peer.sendIn(forged(forgery), Peer.ping());
             expect("nothing", peer.answers());
             expect(true, peer.isServed());
         });
-        addFinished(suiteName + " Finished with another " + what, suite,
+        addFinished(suiteName + " Finished with another " + what, suite, change,
                 peer -> peer.sendIn(forged(forgery), new FinishedMessage()));
     }
 
@@ -323,8 +338,7 @@ final class Attacks {
         add("no extended master secret", CCM_8,
                 config -> config.setAddExtendedMasterSecretExtension(false), Peer::connect,
                 peer -> expect(true, peer.isServed()));
-        add("CBC without encrypt-then-MAC", CBC,
-                config -> config.setAddEncryptThenMacExtension(false), Peer::getCookie,
+        add("CBC without encrypt-then-MAC", CBC, WITHOUT_ENCRYPT_THEN_MAC, Peer::getCookie,
                 peer -> peer.send(new ClientHelloMessage(peer.config())));
         add("no renegotiation indication", CCM_8,
                 config -> config.setAddRenegotiationInfoExtension(false), Peer::getCookie,
