@@ -21,6 +21,7 @@ mod maintenance;
 mod meters;
 mod partition_notifier;
 mod partition_notifiers;
+mod postgres;
 mod record;
 pub mod sealed;
 mod sled;
@@ -35,6 +36,7 @@ pub use crate::firmware::FirmwareReads;
 pub use crate::jobs::JobReads;
 pub use crate::maintenance::{ENTRIES_SWEPT_MS, Loss, Maintenance, Retention, SweepReport};
 pub use crate::partition_notifier::PartitionNotifier;
+pub use crate::postgres::{PostgresOpenError, PostgresOptions, PostgresStore};
 pub use crate::sled::{
     BackupFault, CheckReport, Finding, OfflineStore, OpenError, Options, Problem, RekeyError,
     RekeyReport, RestoreError, SledStore,

@@ -67,7 +67,7 @@ const LAYERS: [Layer; 9] = [
 const ROOT: &str = "signalbox";
 
 /// Third-party crates that have a layer, checked in manifests.
-const CRATES: [(&str, &[&str]); 29] = [
+const CRATES: [(&str, &[&str]); 33] = [
     ("aes", &["dtls"]),
     ("aes-gcm", &["dtls"]),
     ("aws-lc-rs", &["dtls"]),
@@ -77,6 +77,10 @@ const CRATES: [(&str, &[&str]); 29] = [
     ("coap-lite", &["protocol"]),
     ("sled", &["store"]),
     ("minicbor", &["protocol", "store"]),
+    ("deadpool-postgres", &["store"]),
+    ("refinery", &["store"]),
+    ("tokio-postgres", &["store"]),
+    ("tokio-postgres-rustls", &["store"]),
     ("roxmltree", &["protocol"]),
     ("actix", &["actors", ROOT]),
     ("actix-rt", &["actors", ROOT]),
@@ -100,7 +104,7 @@ const CRATES: [(&str, &[&str]); 29] = [
 ];
 
 /// Third-party crates that have a file or folder, checked in code.
-const PATHS: [(&str, &[&str]); 12] = [
+const PATHS: [(&str, &[&str]); 16] = [
     ("aes", &["dtls/src/record/protection"]),
     ("aes_gcm", &["dtls/src/record"]),
     ("cbc", &["dtls/src/record/protection"]),
@@ -116,6 +120,10 @@ const PATHS: [(&str, &[&str]); 12] = [
         "chrono",
         &["engine/src/moment.rs", "protocol/src/lwm2m/value/time.rs"],
     ),
+    ("deadpool_postgres", POSTGRES),
+    ("refinery", POSTGRES),
+    ("tokio_postgres", POSTGRES),
+    ("tokio_postgres_rustls", POSTGRES),
     ("jiff", &["engine/src/zone.rs"]),
     (
         "hmac",
@@ -137,6 +145,9 @@ const PATHS: [(&str, &[&str]); 12] = [
         ],
     ),
 ];
+
+/// The engine on PostgreSQL.
+const POSTGRES: &[&str] = &["store/src/postgres.rs", "store/src/postgres"];
 
 /// Derives that give a type a format, and the places whose types are named for that format.
 const DERIVES: [(&str, &[&str]); 4] = [

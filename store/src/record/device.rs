@@ -168,7 +168,6 @@ pub(crate) fn with_last_entries(value: &[u8], last: &LastEntries) -> Result<Vec<
 }
 
 /// The row of a device that the log has no entry about.
-#[cfg(test)]
 pub(crate) fn row_of(record: &DeviceRecord) -> Vec<u8> {
     last_entries::write_before(&LastEntries::default(), &write_device(record))
 }

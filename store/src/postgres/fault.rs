@@ -1,0 +1,38 @@
+//! Why did the server not do what was asked?
+
+use deadpool_postgres::PoolError;
+use tokio_postgres::error::SqlState;
+
+use crate::record::Unreadable;
+
+/// Why a statement has no result.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Fault {
+    /// The server refused it, or the connection to it was lost.
+    #[error("PostgreSQL: {}", detail(.0))]
+    Database(#[from] tokio_postgres::Error),
+    /// No connection was to be had.
+    #[error("no connection to PostgreSQL: {0}")]
+    Pool(#[from] PoolError),
+    /// A record cannot be decoded.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+}
+
+impl Fault {
+    /// The code of the refusal; none if the server did not answer.
+    pub(super) fn code(&self) -> Option<&SqlState> {
+        match self {
+            Self::Database(error) => error.code(),
+            Self::Pool(_) | Self::Unreadable(_) => None,
+        }
+    }
+}
+
+/// What the server said; the display of the error does not have that.
+fn detail(error: &tokio_postgres::Error) -> String {
+    match error.as_db_error() {
+        Some(refusal) => refusal.to_string(),
+        None => error.to_string(),
+    }
+}
