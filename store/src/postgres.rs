@@ -10,31 +10,65 @@
 //! The connections live on a runtime of the store's own, so its futures work on any runtime and on
 //! none. A query sees only what is durable. Decision 0127 has the reasons of the layout.
 
+mod cell;
+mod committer;
 mod fault;
+mod group;
+mod known;
 mod open;
+mod partitions;
+mod pipeline;
+mod plan;
 mod readers;
 mod reads;
+mod removal;
 mod sql_types;
+mod sweep;
+mod table;
+mod writes;
 
 pub use self::open::{PostgresOpenError, PostgresOptions};
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc as std_mpsc};
+use std::time::Instant;
 
 use engine::change::Batch;
 use engine::delivery::backlog::Sequence;
 use engine::sealed::Sealed;
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::mpsc::{Sender, channel};
+use tokio::sync::oneshot;
 
+use self::committer::{Committer, Job, QueuedBatch};
+use self::group::GroupId;
 use self::open::{Server, migrate};
+use self::plan::{Numbers, Plan};
 use self::readers::Readers;
+use self::sql_types::SqlId;
+use crate::activity::created_requests;
 use crate::commit_state::CommitState;
-use crate::{Commit, Maintenance, Pressure, ReadAnswer, Receipt, Retention, SweepReport};
+use crate::meters::BatchContents;
+use crate::{
+    Commit, CommitError, Maintenance, Pressure, ReadAnswer, Receipt, Retention, SweepReport,
+    Unavailable,
+};
 
 /// The threads of the connections: they move bytes, the work is the server's.
 const THREADS: usize = 2;
 
+/// How many counts there are of each kind: a process adds to those of its slot, so that processes
+/// rarely wait for each other.
+const SLOTS: u8 = 16;
+
 /// The store on a PostgreSQL server.
+///
+/// Dropping it commits what is queued.
 pub struct PostgresStore {
+    queue: Option<Sender<Job>>,
+    /// Answered when the committer has ended.
+    ended: Mutex<std_mpsc::Receiver<()>>,
+    numbers: Numbers,
     readers: Readers,
     state: Arc<CommitState>,
     runtime: Option<Runtime>,
@@ -55,32 +89,117 @@ impl PostgresStore {
             single: server.pool(options.readers),
             lists: server.pool(options.readers),
         };
+        let mut id = [0; 16];
+        getrandom::fill(&mut id).expect("the operating system has random bytes once it runs");
+        let numbers = Numbers {
+            slot: id[0] % SLOTS,
+            values_max: options.last_values_max,
+        };
+        let group = GroupId {
+            committer: SqlId(id),
+            number: 0,
+            slot: numbers.slot,
+        };
         let state = Arc::new(CommitState::new(options.queue_max, options.now));
-        let opening = open(readers.clone(), Arc::clone(&state));
+        let (queue, jobs) = channel(options.queue_max.max(1));
+        let pool = server.pool(1);
+        let committer = Committer::new(pool, group, Arc::clone(&state), options.now, jobs);
+        let opening = open(readers.clone(), Arc::clone(&state), committer);
         // Whoever opens the store may be on a runtime, which cannot wait for another one.
-        let (reply, opened) = std::sync::mpsc::channel();
+        let (reply, opened) = std_mpsc::channel();
         runtime.spawn(async move { reply.send(opening.await) });
-        opened.recv().expect("the runtime answers")?;
+        let committer = opened.recv().expect("the runtime answers")?;
+        let (end, ended) = std_mpsc::channel();
+        runtime.spawn(async move {
+            committer.run().await;
+            drop(end);
+        });
         Ok(Self {
+            queue: Some(queue),
+            ended: Mutex::new(ended),
+            numbers,
             readers,
             state,
             runtime: Some(runtime),
         })
     }
+
+    /// Queues a batch for the committer, or refuses it at once.
+    fn enqueue(
+        &self,
+        batch: &Batch,
+        reply: oneshot::Sender<Result<(), CommitError>>,
+    ) -> Result<(), CommitError> {
+        if self.state.failed() {
+            return Err(CommitError::Unavailable);
+        }
+        let plan = Plan::of(batch, self.numbers);
+        let bytes = plan.bytes();
+        if !self.state.enter(bytes) {
+            return Err(CommitError::Full);
+        }
+        let waiting = QueuedBatch {
+            plan,
+            contents: BatchContents::of(batch),
+            requests: created_requests(batch),
+            handed_over_at: Instant::now(),
+            reply,
+        };
+        self.send(Job::Commit(Box::new(waiting)))
+            .inspect_err(|_| self.state.leave(bytes))
+    }
+
+    /// Queues a job for the committer and waits for its answer.
+    fn answer_of<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(oneshot::Sender<Result<T, Unavailable>>) -> Job,
+    ) -> ReadAnswer<T> {
+        let (reply, answer) = oneshot::channel();
+        if self.state.failed() || self.send(job(reply)).is_err() {
+            return Box::pin(std::future::ready(Err(Unavailable)));
+        }
+        Box::pin(async move { answer.await.unwrap_or(Err(Unavailable)) })
+    }
+
+    fn send(&self, job: Job) -> Result<(), CommitError> {
+        let queue = self.queue.as_ref().ok_or(CommitError::Unavailable)?;
+        queue.try_send(job).map_err(|refused| match refused {
+            TrySendError::Full(_) => CommitError::Full,
+            TrySendError::Closed(_) => CommitError::Unavailable,
+        })
+    }
 }
 
-async fn open(readers: Readers, state: Arc<CommitState>) -> Result<(), PostgresOpenError> {
+/// Prepares the schema and what is known of it in memory.
+async fn open(
+    readers: Readers,
+    state: Arc<CommitState>,
+    mut committer: Committer,
+) -> Result<Committer, PostgresOpenError> {
     migrate(&readers.single).await?;
     let unreadable = |why: tokio_postgres::Error| PostgresOpenError::Unreadable(why.to_string());
     let connection = readers.single.get().await.map_err(open::no_connection)?;
     let newest = connection.query_one("SELECT newest FROM event_sequence", &[]);
     let newest: i64 = newest.await.map_err(unreadable)?.get(0);
     state.reach(Sequence(newest.cast_unsigned()));
-    Ok(())
+    let prepared = committer.prepare().await;
+    prepared.map_err(|fault| PostgresOpenError::Unreadable(fault.to_string()))?;
+    // Until all are read every sender may be a device.
+    let known_devices = Arc::clone(&state.known_devices);
+    tokio::spawn(async move {
+        if let Err(fault) = known::load(&readers.lists, &known_devices).await {
+            tracing::error!(%fault, "the names of devices cannot be read");
+        }
+    });
+    Ok(committer)
 }
 
 impl Drop for PostgresStore {
     fn drop(&mut self) {
+        self.queue = None;
+        // Without an answer: the sender is dropped at the end.
+        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let _ = ended.recv();
         if let Some(runtime) = self.runtime.take() {
             // It may be dropped on another runtime, which must not wait.
             runtime.shutdown_background();
@@ -89,8 +208,13 @@ impl Drop for PostgresStore {
 }
 
 impl Commit for PostgresStore {
-    fn commit(&self, _batch: Batch) -> Receipt {
-        unimplemented!()
+    fn commit(&self, batch: Batch) -> Receipt {
+        let (reply, verdict) = oneshot::channel();
+        if let Err(refused) = self.enqueue(&batch, reply) {
+            self.state.meters.refused(refused);
+            return Box::pin(std::future::ready(Err(refused)));
+        }
+        Box::pin(async move { verdict.await.unwrap_or(Err(CommitError::Unavailable)) })
     }
 
     fn pressure(&self) -> Pressure {
@@ -100,14 +224,14 @@ impl Commit for PostgresStore {
 
 impl Maintenance for PostgresStore {
     fn take_over(&self) -> ReadAnswer<u64> {
-        unimplemented!()
+        self.answer_of(Job::TakeOver)
     }
 
-    fn server_key(&self, _new: Sealed) -> ReadAnswer<Sealed> {
-        unimplemented!()
+    fn server_key(&self, new: Sealed) -> ReadAnswer<Sealed> {
+        self.answer_of(|reply| Job::ServerKey(new, reply))
     }
 
-    fn sweep(&self, _retention: Retention, _max: u32) -> ReadAnswer<SweepReport> {
-        unimplemented!()
+    fn sweep(&self, retention: Retention, max: u32) -> ReadAnswer<SweepReport> {
+        self.answer_of(|reply| Job::Sweep(retention, max, reply))
     }
 }

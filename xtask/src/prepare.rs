@@ -1,8 +1,8 @@
 //! What do the interop and browser tests need, and how is it installed?
 //!
 //! Foreign CoAP and DTLS stacks, two SMS centres, two brokers, a reader of metrics, a receiver of
-//! events and callers: libcoap's programs, OpenSSL, GnuTLS, Mosquitto, Node, curl, jq and nc from
-//! the system's packages; aiocoap with tinydtls, Prometheus' own client, the library of Standard
+//! events and callers: libcoap's programs, OpenSSL, GnuTLS, Mosquitto, PostgreSQL, Node, curl, jq
+//! and nc from the system's packages; aiocoap with tinydtls, Prometheus' own client, the library of Standard
 //! Webhooks and Schemathesis in a Python environment; node-smpp, aedes and oidc-provider from npm;
 //! a device on Eclipse Leshan, checks on Eclipse Californium, an SMS centre on jSMPP and attacks
 //! with TLS-Attacker that Maven builds, all under `target/interop`. On a machine that has them all,
@@ -20,7 +20,7 @@ use crate::steps::{Stop, step};
 
 // Debian builds libcoap's programs once per TLS library and names them accordingly; others build
 // one.
-const NEEDS: [Need; 20] = [
+const NEEDS: [Need; 21] = [
     Need {
         what: "Python 3.10 or newer as python3",
         package: "python3",
@@ -133,6 +133,17 @@ const NEEDS: [Need; 20] = [
         what: "mosquitto_pub and mosquitto_sub",
         package: "mosquitto-clients",
         is_met: || has_program("mosquitto_pub") && has_program("mosquitto_sub"),
+    },
+    Need {
+        what: "the programs of a PostgreSQL server, version 15 or later",
+        package: "postgresql",
+        is_met: || {
+            let versions = std::fs::read_dir("/usr/lib/postgresql")
+                .into_iter()
+                .flatten();
+            let mut versions = versions.flatten();
+            versions.any(|version| version.path().join("bin/initdb").is_file())
+        },
     },
     Need {
         what: "nc of OpenBSD, as docs/plain-devices.md uses it",

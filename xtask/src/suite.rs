@@ -30,6 +30,7 @@ pub(crate) fn ci() -> Result<(), Stop> {
         lint(&["--workspace", "--all-targets"])?;
         // `--all-targets` leaves out the tests that plain `cargo test` leaves out.
         lint(&["--test", "interop", "--test", "browser"])?;
+        lint(&["--package", "store", "--test", "postgres"])?;
         fuzz::lint()
     })?;
     step("documentation", || {
@@ -63,6 +64,9 @@ fn every_test(tally: &mut Tally) -> Result<(), Stop> {
     })?;
     fuzz::short()?;
     console::check()?;
+    step("tests on PostgreSQL", || {
+        counted(&["--package", "store", "--test", "postgres"], tally)
+    })?;
     step("interop tests", || counted(&["--test", "interop"], tally))?;
     step("browser tests", || counted(&["--test", "browser"], tally))
 }
