@@ -38,6 +38,11 @@ impl Activity {
         }
     }
 
+    /// The time of its clock.
+    pub(crate) fn now(&self) -> Timestamp {
+        (self.now)()
+    }
+
     /// Counts durable events, each number with its customer.
     pub(crate) fn count_events<'a>(&self, events: impl Iterator<Item = (&'a CustomerId, u64)>) {
         let mut events = events.peekable();

@@ -63,6 +63,11 @@ impl CommitState {
         }
     }
 
+    /// The time.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.activity.now()
+    }
+
     /// Counts a batch in, unless there is no room for its bytes.
     pub(crate) fn enter(&self, bytes: usize) -> bool {
         let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);

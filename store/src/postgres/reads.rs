@@ -10,9 +10,79 @@
 //! Numbers of `u64` are stored as the `bigint` of the same bits; none that is compared by size is
 //! that large.
 
+mod customers;
 mod deliveries;
 mod devices;
 mod directory;
 mod firmware;
 mod jobs;
+mod restoring;
+mod settings;
 mod sms;
+
+use engine::query::PageRequest;
+use tokio_postgres::Row;
+
+use super::fault::Fault;
+use super::sql_types::SqlId;
+use crate::record::Unreadable;
+
+/// Reads the record in a column.
+fn record<T>(
+    row: &Row,
+    column: usize,
+    read: impl FnOnce(&[u8]) -> Result<T, Unreadable>,
+) -> Result<T, Fault> {
+    Ok(read(row.try_get(column)?)?)
+}
+
+/// Reads the record in the only column of a row, if there is a row.
+fn record_in<T>(
+    row: Option<Row>,
+    read: impl FnOnce(&[u8]) -> Result<T, Unreadable>,
+) -> Result<Option<T>, Fault> {
+    row.map(|row| record(&row, 0, read)).transpose()
+}
+
+/// Reads the records in the first column of some rows.
+fn records<T>(
+    rows: &[Row],
+    read: impl Fn(&[u8]) -> Result<T, Unreadable>,
+) -> Result<Vec<T>, Fault> {
+    rows.iter().map(|row| record(row, 0, &read)).collect()
+}
+
+/// What is shown of some rows: those that cannot be read are left out, so that one of them does not
+/// hide the others.
+fn shown<T>(rows: &[Row], mut read: impl FnMut(&Row) -> Result<T, Fault>) -> Result<Vec<T>, Fault> {
+    let mut items = Vec::with_capacity(rows.len());
+    for row in rows {
+        match read(row) {
+            Ok(item) => items.push(item),
+            Err(Fault::Unreadable(why)) => tracing::error!(%why, "a row of a list is unreadable"),
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(items)
+}
+
+/// Reads the sixteen bytes in a column.
+fn id_in(row: &Row, column: usize) -> Result<[u8; 16], Fault> {
+    let SqlId(id) = row.try_get(column)?;
+    Ok(id)
+}
+
+/// Reads a count that is never below zero.
+fn count_in(row: Option<Row>) -> Result<u64, Fault> {
+    let count: i64 = match row {
+        Some(row) => row.try_get(0)?,
+        None => 0,
+    };
+    Ok(u64::try_from(count).unwrap_or(0))
+}
+
+/// How many rows precede a page, and how many it has.
+fn cut(page: PageRequest) -> (i64, i64) {
+    let skip = i64::try_from(page.skip()).unwrap_or(i64::MAX);
+    (skip, i64::from(page.size))
+}
