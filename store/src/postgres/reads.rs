@@ -10,11 +10,15 @@
 //! Numbers of `u64` are stored as the `bigint` of the same bits; none that is compared by size is
 //! that large.
 
+mod actions;
 mod customers;
 mod deliveries;
 mod devices;
 mod directory;
+mod entries;
+mod events;
 mod firmware;
+mod fleet;
 mod jobs;
 mod restoring;
 mod settings;

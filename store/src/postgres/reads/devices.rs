@@ -8,6 +8,7 @@ use engine::bootstrap::{BootstrapConfig, BootstrapScope};
 use engine::certificate_authorities::CertificateAuthorities;
 use engine::change::UniqueName;
 use engine::device::record::RestoredDevice;
+use engine::directory::import::ExistingDevices;
 use engine::directory::sms::waking::WakeUpFacts;
 use engine::dispatch::DevicesAtAddress;
 use engine::firmware::download::OfferedImage;
@@ -17,7 +18,7 @@ use engine::limits::SmsRules;
 use engine::policy::CustomerSettings;
 use engine::profile::Profile;
 
-use super::{customers, firmware, id_in, record_in, restoring, settings, sms};
+use super::{customers, firmware, id_in, record_in, records, restoring, settings, sms};
 use crate::postgres::PostgresStore;
 use crate::postgres::fault::Fault;
 use crate::postgres::readers::Reader;
@@ -177,6 +178,45 @@ async fn at_address_of_another(
         .row(SQL, &[&ip.to_canonical(), &customer.as_str()])
         .await?;
     device_in(row)
+}
+
+/// Those of the names that devices have, and the devices whose ids are among them.
+pub(super) async fn existing_devices(
+    reader: &Reader,
+    names: Vec<UniqueName>,
+) -> Result<ExistingDevices, Fault> {
+    const BY_KEY: &str = "SELECT record FROM device WHERE key = ANY($1)";
+    const BY_NAME: &str = "SELECT wanted.place FROM unnest($1::smallint[], $2::bytea[]) \
+        WITH ORDINALITY AS wanted (kind, name, place) WHERE (SELECT true FROM device_name \
+            WHERE device_name.kind = wanted.kind AND device_name.name = wanted.name)";
+    let mut found = ExistingDevices::default();
+    let mut keys = Vec::new();
+    let (mut kinds, mut texts, mut of_devices) = (Vec::new(), Vec::new(), Vec::new());
+    for name in names {
+        match (&name, name_of_device(&name)) {
+            (UniqueName::Device(device), _) => keys.push(SqlId(*device.as_bytes())),
+            (_, Some((kind, text))) => {
+                kinds.push(kind);
+                texts.push(text.to_vec());
+                of_devices.push(name);
+            }
+            (_, None) => {
+                let has_it = device_by_name(reader, &name).await?.is_some();
+                found.key_by_name.extend(has_it.then_some(name));
+            }
+        }
+    }
+    for profile in records(&reader.rows(BY_KEY, &[&keys]).await?, read_profile)? {
+        found.key_by_name.insert(UniqueName::Device(profile.key()));
+        found.profile_by_key.insert(profile.key(), profile);
+    }
+    for row in reader.rows(BY_NAME, &[&kinds, &texts]).await? {
+        let place: i64 = row.try_get(0)?;
+        // Ordinality counts from one.
+        let place = usize::try_from(place - 1).unwrap_or(usize::MAX);
+        found.key_by_name.extend(of_devices.get(place).cloned());
+    }
+    Ok(found)
 }
 
 /// The device whose key begins with these bytes.
