@@ -122,8 +122,8 @@ COMMENT ON COLUMN device.address IS
     'The address of a device that has one of its own; an IPv4 address that is mapped to IPv6 as the IPv4 address.';
 -- The devices of a customer, by id.
 CREATE UNIQUE INDEX device_of_customer ON device (customer, device_id);
--- Those with some flags, by id; how many there are of each.
-CREATE INDEX device_by_flags ON device (customer, flags, device_id);
+-- Those with some flags, by id, read from the index alone; how many there are of each.
+CREATE INDEX device_by_flags ON device (customer, flags, device_id) INCLUDE (key);
 -- The devices with an address, and whether another customer has it.
 CREATE INDEX device_at_address ON device (address, key) WHERE address IS NOT NULL;
 
@@ -144,7 +144,8 @@ CREATE TABLE device_tag (
     tag_value text COLLATE "C" NOT NULL,
     device_id text COLLATE "C" NOT NULL,
     device uuid NOT NULL,
-    PRIMARY KEY (customer, tag_key, tag_value, device_id)
+    -- A list is read from the index alone.
+    PRIMARY KEY (customer, tag_key, tag_value, device_id) INCLUDE (device)
 );
 COMMENT ON TABLE device_tag IS 'The tags of devices: the devices with a tag, by id.';
 -- Removed with the device.
@@ -206,12 +207,12 @@ CREATE TABLE action (
 );
 COMMENT ON TABLE action IS
     'Action requests. The id tells when a request was created. Status: 1 scheduled, 2 in progress, 3 succeeded, 4 failed, 5 cancelled.';
--- The requests of a customer in a status, by creation; a list of several statuses merges.
-CREATE INDEX action_by_creation ON action (customer, status, id);
+-- The requests of a customer of a protocol in a status, by creation; a list of several merges.
+CREATE INDEX action_by_creation ON action (customer, protocol, status, id);
 -- The same by their last change.
-CREATE INDEX action_by_update ON action (customer, status, updated_at, id);
--- The requests of a device.
-CREATE INDEX action_of_device ON action (device, id);
+CREATE INDEX action_by_update ON action (customer, protocol, status, updated_at, id);
+-- The requests of a device, and how many.
+CREATE INDEX action_of_device ON action (device, protocol, status, id);
 -- Those that are not final: restored with the device.
 CREATE INDEX action_pending ON action (device, id) WHERE status <= 2;
 
@@ -289,8 +290,8 @@ COMMENT ON TABLE event IS
     'Events of devices, a partition for each day of their ids. The sequence number orders all events; events are delivered in its order within each of the 16 partitions (column partition) of a customer.';
 -- The events that wait for a destination, in order, and how many.
 CREATE INDEX event_queue ON event (customer, partition, sequence);
--- The history of a device, newest first.
-CREATE INDEX event_of_device ON event (device, sequence);
+-- The history of a device, newest first; its last reports are read from the index alone.
+CREATE INDEX event_of_device ON event (device, sequence) INCLUDE (id, event_type);
 
 CREATE TABLE removed_history (
     device uuid PRIMARY KEY,
