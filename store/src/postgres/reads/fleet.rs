@@ -16,7 +16,7 @@ mod search;
 use std::collections::{HashMap, HashSet};
 
 use engine::ids::{DeviceId, DeviceKey};
-use engine::limits::{DEVICES_EXAMINED_MAX, RECORDS_EXAMINED_MAX};
+use engine::limits::{DEVICES_EXAMINED_MAX, NAMES_SEARCHED_MAX, RECORDS_EXAMINED_MAX};
 use engine::query::devices::{
     DeviceFilter, DevicePage, DevicePageRequest, DeviceTotal, FIRMWARE_VERSION, ListedDevice,
     SearchTooBroad,
@@ -36,6 +36,9 @@ use crate::record::value::read_known;
 
 /// The devices whose records are read together: a record may have kibibytes.
 const RECORDS_AT_ONCE: usize = 1_000;
+
+/// Up to so many devices are counted to find the smallest range: more than a search reads.
+const COMPARED_MAX: i64 = NAMES_SEARCHED_MAX as i64 + 1;
 
 /// A device in a list.
 #[derive(Clone, Debug)]
@@ -69,12 +72,13 @@ async fn counted_page(
     wanted: &DevicePageRequest,
 ) -> Result<DevicePage, Fault> {
     let (skip, size) = cut(wanted.page);
+    let count = candidates.total(reader).await?;
     let mut found = Vec::new();
-    if wanted.page.skip() < candidates.count {
+    if wanted.page.skip() < count {
         let one_more = (skip, size.saturating_add(1));
         found = candidates.devices(reader, IdRange::all(), one_more).await?;
     }
-    let total = DeviceTotal::Exactly(candidates.count);
+    let total = DeviceTotal::Exactly(count);
     page_of(reader, found, wanted.page.size, None, total).await
 }
 
@@ -161,32 +165,39 @@ struct Candidates<'f> {
     filter: &'f DeviceFilter,
     /// The tag that all of them have; none if they are listed by flags.
     tag: Option<&'f Tag>,
+    /// How many there are, up to [`COMPARED_MAX`].
     count: u64,
 }
 
 impl<'f> Candidates<'f> {
     async fn of(reader: &Reader, filter: &'f DeviceFilter) -> Result<Self, Fault> {
-        const BY_FLAGS: &str = "SELECT count(*) FROM device \
-            WHERE customer = $1 AND flags = ANY($2)";
-        const BY_TAG: &str = "SELECT count(*) FROM device_tag \
-            WHERE customer = $1 AND tag_key = $2 AND tag_value = $3";
-        let customer = filter.customer.as_str();
-        let flags = wanted_flags(filter);
-        let count = reader.row(BY_FLAGS, &[&customer, &flags]).await?;
         let mut smallest = Self {
             filter,
             tag: None,
-            count: count_in(count)?,
+            count: count_of(reader, filter, None, COMPARED_MAX).await?,
         };
         for tag in &filter.tags {
-            let (key, value) = (tag.key.as_str(), tag.value.as_str());
-            let count = count_in(reader.row(BY_TAG, &[&customer, &key, &value]).await?)?;
+            let tag = Some(tag);
+            let count = count_of(reader, filter, tag, COMPARED_MAX).await?;
             if smallest.count >= count {
-                let tag = Some(tag);
                 smallest = Self { filter, tag, count };
             }
         }
         Ok(smallest)
+    }
+
+    /// How many devices the range has.
+    async fn total(&self, reader: &Reader) -> Result<u64, Fault> {
+        const ALL: &str = "SELECT sum(count)::bigint FROM device_count \
+            WHERE customer = $1 HAVING count(*) > 0";
+        if *self.filter == DeviceFilter::all_of(self.filter.customer.clone()) {
+            let customer = self.filter.customer.as_str();
+            return count_in(reader.row(ALL, &[&customer]).await?);
+        }
+        match self.count < COMPARED_MAX.cast_unsigned() {
+            true => Ok(self.count),
+            false => count_of(reader, self.filter, self.tag, i64::MAX).await,
+        }
     }
 
     /// What has to be examined of each.
@@ -238,6 +249,31 @@ impl<'f> Candidates<'f> {
         };
         rows.iter().map(candidate_in).collect()
     }
+}
+
+/// How many devices of a customer have a tag, or else flags that may pass, up to a bound.
+async fn count_of(
+    reader: &Reader,
+    filter: &DeviceFilter,
+    tag: Option<&Tag>,
+    max: i64,
+) -> Result<u64, Fault> {
+    const BY_FLAGS: &str = "SELECT count(*) FROM (SELECT FROM device \
+        WHERE customer = $1 AND flags = ANY($2) LIMIT $3) AS some";
+    const BY_TAG: &str = "SELECT count(*) FROM (SELECT FROM device_tag \
+        WHERE customer = $1 AND tag_key = $2 AND tag_value = $3 LIMIT $4) AS some";
+    let customer = filter.customer.as_str();
+    let row = match tag {
+        Some(Tag { key, value }) => {
+            let (key, value) = (key.as_str(), value.as_str());
+            reader.row(BY_TAG, &[&customer, &key, &value, &max]).await?
+        }
+        None => {
+            let flags = wanted_flags(filter);
+            reader.row(BY_FLAGS, &[&customer, &flags, &max]).await?
+        }
+    };
+    count_in(row)
 }
 
 /// The ids from one text on and before another.
