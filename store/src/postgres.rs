@@ -184,6 +184,7 @@ async fn open(
     state.reach(Sequence(newest.cast_unsigned()));
     let prepared = committer.prepare().await;
     prepared.map_err(|fault| PostgresOpenError::Unreadable(fault.to_string()))?;
+    tokio::spawn(known::count(readers.lists.clone(), Arc::clone(&state)));
     // Until all are read every sender may be a device.
     let known_devices = Arc::clone(&state.known_devices);
     tokio::spawn(async move {
