@@ -1,5 +1,6 @@
-//! Which names, addresses and keys are those of devices? Read page by page when the store is
-//! opened; from then on each group adds its own before it is written. And how many devices are known?
+//! Which names, addresses and keys are those of devices, and how many devices are there? Names are
+//! read page by page when the store is opened; from then on each group adds its own before it is
+//! written.
 
 use std::net::IpAddr;
 use std::sync::Arc;
