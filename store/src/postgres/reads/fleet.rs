@@ -259,9 +259,9 @@ async fn count_of(
     max: i64,
 ) -> Result<u64, Fault> {
     const BY_FLAGS: &str = "SELECT count(*) FROM (SELECT FROM device \
-        WHERE customer = $1 AND flags = ANY($2) LIMIT $3) AS some";
+        WHERE customer = $1 AND flags = ANY($2) LIMIT $3) AS counted";
     const BY_TAG: &str = "SELECT count(*) FROM (SELECT FROM device_tag \
-        WHERE customer = $1 AND tag_key = $2 AND tag_value = $3 LIMIT $4) AS some";
+        WHERE customer = $1 AND tag_key = $2 AND tag_value = $3 LIMIT $4) AS counted";
     let customer = filter.customer.as_str();
     let row = match tag {
         Some(Tag { key, value }) => {
