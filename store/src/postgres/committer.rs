@@ -395,13 +395,7 @@ impl Committer {
         let now = (self.now)();
         let tidied = tidy_partitions(retention, now, &mut self.partitions, client).await;
         let swept = match tidied {
-            Ok(dropped) => {
-                let swept = sweep(retention, max, self.group.slot, client).await;
-                swept.map(|swept| SweepReport {
-                    removed: swept.removed + dropped,
-                    ..swept
-                })
-            }
+            Ok(()) => sweep(retention, max, self.group.slot, client).await,
             Err(fault) => Err(fault),
         };
         match swept {

@@ -24,15 +24,15 @@ pub(super) enum Removal {
     CampaignDevices(CampaignId),
     /// An API client with its tokens.
     Client(ClientId),
-    /// A customer with its API clients, tokens, settings, definitions and destinations; its log and
-    /// its events are marked removed.
+    /// A customer with its API clients, tokens, settings and destinations; its definitions, its log
+    /// and its events are marked removed.
     Customer(CustomerId),
     /// A destination of a customer; its progress is marked removed.
     Destination(CustomerId, DestinationId),
     /// A device with its names, state, values, SMS and pending action requests; its history is
     /// marked removed.
     Device(DeviceKey),
-    /// The parts of a job.
+    /// The parts of a job, which are marked removed.
     JobParts(JobId),
     /// A SIM that a device no longer has: its log is found by it as long as there is one.
     Sim {
@@ -90,7 +90,7 @@ impl Removal {
             ),
             Self::Device(device) => remove_device(*device, slot, pipeline),
             Self::JobParts(job) => pipeline.add(
-                "DELETE FROM job_part WHERE job = $1",
+                "INSERT INTO removed_job VALUES ($1) ON CONFLICT DO NOTHING",
                 vec![id(job.as_bytes())],
             ),
             Self::Sim { device, iccid } => pipeline.add(
@@ -113,7 +113,8 @@ fn remove_customer(customer: &CustomerId, newest: i64, pipeline: &mut Pipeline<'
         "DELETE FROM api_client WHERE customer = $1",
         "DELETE FROM setting WHERE customer = $1",
         "DELETE FROM customer_bootstrap_config WHERE customer = $1",
-        "DELETE FROM definition WHERE customer = $1",
+        "WITH gone AS (DELETE FROM definition WHERE customer = $1 RETURNING record) \
+         INSERT INTO removed_definition (record) SELECT record FROM gone",
         "WITH gone AS (DELETE FROM destination WHERE customer = $1 RETURNING id) \
          INSERT INTO removed_destination SELECT id FROM gone ON CONFLICT DO NOTHING",
         "DELETE FROM customer WHERE id = $1",

@@ -1,8 +1,8 @@
 //! What does a sweep remove, and how much of it at once?
 //!
 //! Every kind of thing has its share of the bound first, so that none waits for another; the rest
-//! is shared by those that have more. A partition of which every row is too old is dropped first,
-//! and counts as one thing.
+//! is shared by those that have more. A partition of which every row is too old is dropped first;
+//! its rows are not counted.
 
 use deadpool_postgres::ClientWrapper;
 use engine::ids::SmsId;
@@ -73,18 +73,15 @@ pub(super) async fn tidy_partitions(
     now: Timestamp,
     partitions: &mut Partitions,
     client: &ClientWrapper,
-) -> Result<u64, Fault> {
+) -> Result<(), Fault> {
     partitions.make_ahead(now, client).await?;
-    let mut dropped = 0;
     for (table, before) in [
         (Daily::Event, retention.events_before),
         (Daily::LogEntry, retention.entries_before),
     ] {
-        while partitions.drop_oldest(table, before, client).await? {
-            dropped += 1;
-        }
+        while partitions.drop_oldest(table, before, client).await? {}
     }
-    Ok(dropped)
+    Ok(())
 }
 
 impl Kind {
@@ -131,6 +128,8 @@ fn kinds(retention: &Retention, slot: u8) -> Vec<Kind> {
         kind(REMOVED_EVENTS, Box::new(true)),
         kind(REMOVED_RETRIES, Box::new(true)),
         kind(REMOVED_DEAD_LETTERS, Box::new(true)),
+        kind(REMOVED_DEFINITIONS, Box::new(true)),
+        kind(REMOVED_JOB_PARTS, Box::new(true)),
     ]
 }
 
@@ -209,8 +208,18 @@ const REMOVED_DEAD_LETTERS: &str = "WITH due AS (SELECT d.destination, d.sequenc
      WHERE d.destination = due.destination AND d.sequence = due.sequence RETURNING 1) \
      SELECT count(*) FROM gone";
 
+const REMOVED_DEFINITIONS: &str = "WITH gone AS (DELETE FROM removed_definition WHERE id IN \
+     (SELECT id FROM removed_definition WHERE $2::boolean LIMIT $1) RETURNING 1) \
+     SELECT count(*) FROM gone";
+
+const REMOVED_JOB_PARTS: &str = "WITH due AS (SELECT p.job, p.part FROM removed_job r \
+     JOIN job_part p ON p.job = r.id WHERE $2::boolean LIMIT $1), gone AS (DELETE FROM job_part p \
+     USING due WHERE p.job = due.job AND p.part = due.part RETURNING 1) \
+     SELECT count(*) FROM gone";
+
 /// Removes the marks of what has nothing left. Marks are no things.
-const MARKS: [&str; 4] = [
+const MARKS: [&str; 5] = [
+    "DELETE FROM removed_job r WHERE NOT EXISTS (SELECT FROM job_part p WHERE p.job = r.id)",
     "DELETE FROM removed_customer r WHERE NOT EXISTS (SELECT FROM log_entry e \
      WHERE e.customer = r.customer AND e.id <= r.last_entry) AND NOT EXISTS (SELECT FROM event e \
      WHERE e.customer = r.customer AND e.sequence <= r.last_event)",

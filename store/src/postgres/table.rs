@@ -571,8 +571,8 @@ impl Layout {
         let (name, same) = (self.name, same(keys));
         let (arrays, columns) = (arrays(keys), names(keys, ""));
         Some(format!(
-            "SELECT u.place, {compared} FROM unnest({arrays}) WITH ORDINALITY \
-             AS u({columns}, place) JOIN {name} t ON {same} FOR UPDATE OF t"
+            "SELECT u.ordinal, {compared} FROM unnest({arrays}) WITH ORDINALITY \
+             AS u({columns}, ordinal) JOIN {name} t ON {same} FOR UPDATE OF t"
         ))
     }
 

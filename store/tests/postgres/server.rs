@@ -70,7 +70,8 @@ impl Server {
             start.arg("--pgdata").arg(self.data()).arg("--log");
             start.arg(self.directory.path().join("log"));
             start.args(["--options", &settings, "--wait", "start"]);
-            if start.stdout(Stdio::null()).status().unwrap().success() {
+            start.stdout(Stdio::null()).stderr(Stdio::null());
+            if start.status().unwrap().success() {
                 return;
             }
             assert!(begun.elapsed() < START_MAX, "the server does not start");

@@ -96,6 +96,13 @@ CREATE TABLE definition (
 );
 COMMENT ON TABLE definition IS 'Definitions of objects: OMA XML, compressed.';
 
+CREATE TABLE removed_definition (
+    id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+    record bytea NOT NULL
+);
+COMMENT ON TABLE removed_definition IS
+    'Definitions of removed customers, until they are swept: a later customer with the same id may have its own.';
+
 CREATE TABLE customer_bootstrap_config (
     customer text COLLATE "C" PRIMARY KEY,
     record bytea NOT NULL
@@ -374,6 +381,11 @@ CREATE TABLE job_part (
 );
 COMMENT ON TABLE job_part IS
     'The devices of a job, a part in each row. They are stored before their job, so they may have none.';
+
+CREATE TABLE removed_job (
+    id uuid PRIMARY KEY
+);
+COMMENT ON TABLE removed_job IS 'Jobs that were removed and whose parts are not swept yet.';
 
 CREATE TABLE schedule (
     customer text COLLATE "C" NOT NULL,
