@@ -27,8 +27,9 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 
 /// How long a statement may take: a list of a customer with millions of rows needs a second or two.
 /// A statement beyond it is cancelled, so that a lost plan does not hold its connection for ever.
-/// Statements are not compiled: that takes longer than what is read.
-const STATEMENT_MAX: &str = "SET jit = off; SET statement_timeout = '30s'; SET idle_in_transaction_session_timeout = '60s'; SET lock_timeout = '10s'; SET client_min_messages = warning";
+/// Statements are neither compiled nor run in parallel: both are planned for a list as if it was
+/// read whole.
+const STATEMENT_MAX: &str = "SET jit = off; SET max_parallel_workers_per_gather = 0; SET statement_timeout = '30s'; SET idle_in_transaction_session_timeout = '60s'; SET lock_timeout = '10s'; SET client_min_messages = warning";
 
 /// Where the store is and how much it may take.
 #[derive(Clone)]

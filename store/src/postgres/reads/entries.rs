@@ -115,8 +115,10 @@ pub(super) async fn statistics(
             AND category = ANY($5)) \
         FROM unnest($2::uuid[], $3::uuid[]) WITH ORDINALITY AS day (first, behind, place) \
         ORDER BY place";
-    const DEVICES: &str = "SELECT count(DISTINCT device) FROM log_entry \
-        WHERE customer = $1 AND id >= $2 AND id > $3 AND category = ANY($4)";
+    // A hash of the devices, and not a sort of the entries.
+    const DEVICES: &str = "SELECT count(*) FROM (SELECT DISTINCT device FROM log_entry \
+        WHERE customer = $1 AND id >= $2 AND id > $3 AND category = ANY($4) \
+        AND device IS NOT NULL) AS devices";
     let StatisticsQuery { customer, days, .. } = query;
     let (customer, categories) = (customer.as_str(), categories(query.category));
     let removed = removed_to(reader, &query.customer).await?;
