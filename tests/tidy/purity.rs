@@ -57,8 +57,8 @@ const READERS: [(&str, &[&str]); 2] = [
 ];
 /// Files that may contain `unsafe`; each entry states its reason.
 const UNSAFE: [&str; 0] = [];
-/// The only place where a test may pause: between two polls.
-const POLL: [&str; 1] = ["tests/support/poll.rs"];
+/// The only places where a test may pause: between two polls.
+const POLL: [&str; 2] = ["store/tests/postgres/server.rs", "tests/support/poll.rs"];
 
 #[test]
 fn no_clock_and_no_randomness_where_decisions_are_made() {

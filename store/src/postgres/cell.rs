@@ -99,9 +99,12 @@ impl ColumnType {
             ($kind:ident, $read:expr) => {
                 Box::new(
                     cells
-                        .map(|cell| match cell {
-                            Cell::$kind(value) => Some($read(value)),
-                            _ => None,
+                        .map(|cell| {
+                            if let Cell::$kind(value) = cell {
+                                Some($read(value))
+                            } else {
+                                None
+                            }
                         })
                         .collect::<Vec<_>>(),
                 )

@@ -426,7 +426,7 @@ impl Committer {
             Failure::Lost => {
                 tracing::warn!(%fault, "the connection to PostgreSQL was lost");
                 // A connection that failed is not used again, whatever state it is in.
-                self.connection.take().map(Object::take);
+                drop(self.connection.take().map(Object::take));
             }
             Failure::DiskFull => {
                 if !self.state.disk_full() {
@@ -455,7 +455,7 @@ impl Committer {
     /// refused.
     async fn connection(&mut self) -> Result<&mut Object, Unavailable> {
         if self.connection.as_ref().is_some_and(|it| it.is_closed()) {
-            self.connection.take().map(Object::take);
+            drop(self.connection.take().map(Object::take));
         }
         let begun = Instant::now();
         let mut pauses = BACK_OFF.into_iter();

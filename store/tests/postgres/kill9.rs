@@ -4,6 +4,7 @@
 //! stays open and connects again by itself.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,8 +21,8 @@ use crate::server::{Durability, Server};
 
 const ROUNDS: u64 = 6;
 const WRITERS: u64 = 6;
-/// The longest time until the server is killed.
-const LIFE_MS_MAX: u64 = 400;
+/// After at most so many commits the server is killed.
+const COMMITS_MAX: u64 = 400;
 /// How long a writer waits for the store after the server was killed.
 const BACK_MAX: Duration = Duration::from_secs(120);
 
@@ -73,11 +74,12 @@ fn commit_while_the_server_is_killed(
     round: u64,
     rng: &mut Rng,
 ) -> Vec<(ActionId, Result<(), CommitError>)> {
-    let life = Duration::from_millis(rng.below(LIFE_MS_MAX));
+    let commits = rng.below(COMMITS_MAX);
+    let (acknowledge, acknowledged) = channel();
     let (is_back, number) = (AtomicBool::new(false), AtomicU64::new(1_000_000 * round));
     let meter = device(&acme(), 1);
     thread::scope(|scope| {
-        let write = || {
+        let write = |acknowledge: Sender<()>| {
             let (mut committed, begun) = (Vec::new(), Instant::now());
             loop {
                 let was_back = is_back.load(Ordering::SeqCst);
@@ -88,14 +90,23 @@ fn commit_while_the_server_is_killed(
                 batch.changes.push(Change::AppendEvent(Box::new(event)));
                 let verdict = wait(store.commit(batch));
                 committed.push((request.id, verdict));
+                if verdict == Ok(()) {
+                    let _ = acknowledge.send(());
+                }
                 if was_back && verdict == Ok(()) {
                     return committed;
                 }
                 assert!(begun.elapsed() < BACK_MAX, "the store does not come back");
             }
         };
-        let writers: Vec<_> = (0..WRITERS).map(|_| scope.spawn(write)).collect();
-        thread::sleep(life);
+        let writers = (0..WRITERS).map(|_| {
+            let acknowledge = acknowledge.clone();
+            scope.spawn(move || write(acknowledge))
+        });
+        let writers: Vec<_> = writers.collect();
+        for _ in 0..commits {
+            acknowledged.recv_timeout(BACK_MAX).unwrap();
+        }
         server.kill();
         server.restart();
         is_back.store(true, Ordering::SeqCst);
