@@ -6,11 +6,11 @@
 
 use std::future::Future;
 
-use deadpool_postgres::{Object, Pool, Transaction};
+use deadpool_postgres::{Object, Pool};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{IsolationLevel, Row};
 
 use super::fault::Fault;
 use crate::{ReadAnswer, Unavailable};
@@ -100,12 +100,5 @@ impl Reader {
     ) -> Result<Option<Row>, Fault> {
         let statement = self.0.prepare_cached(sql).await?;
         Ok(self.0.query_opt(&statement, parameters).await?)
-    }
-
-    /// Several queries that see the state of one instant.
-    pub(super) async fn snapshot(&mut self) -> Result<Transaction<'_>, Fault> {
-        let snapshot = self.0.build_transaction();
-        let snapshot = snapshot.isolation_level(IsolationLevel::RepeatableRead);
-        Ok(snapshot.read_only(true).start().await?)
     }
 }

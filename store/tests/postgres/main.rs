@@ -6,5 +6,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod conformance;
+mod damaged;
 mod kill9;
 mod server;
