@@ -379,6 +379,11 @@ pub fn configure(app: &mut web::ServiceConfig, state: ApiState, served: ServedRo
     app.default_service(other_path(served));
 }
 
+/// Mounts what is answered while the service waits for the server of its store.
+pub fn configure_waiting(app: &mut web::ServiceConfig, clock: Clock) {
+    health::mount_waiting(app, clock);
+}
+
 /// Which routes are mounted, and for whom.
 struct Mounting {
     served: ServedRoutes,

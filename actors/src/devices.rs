@@ -88,7 +88,9 @@ impl Devices {
         action: NewAction,
     ) -> impl Future<Output = Result<Result<Accepted, SubmitRefusal>, Unserved>> + use<> {
         let submitted = match self.commits.pressure() {
-            Pressure::Full | Pressure::DiskFull | Pressure::Failed => Err(Unserved::Busy),
+            Pressure::Full | Pressure::DiskFull | Pressure::Unreachable | Pressure::Failed => {
+                Err(Unserved::Busy)
+            }
             Pressure::Open => self.begin_submission(device, action),
         };
         async move {
@@ -153,7 +155,9 @@ impl Devices {
         new: Box<NewUpdate>,
     ) -> impl Future<Output = Result<(), Unserved>> + use<> {
         let sent = match self.commits.pressure() {
-            Pressure::Full | Pressure::DiskFull | Pressure::Failed => Err(Unserved::Busy),
+            Pressure::Full | Pressure::DiskFull | Pressure::Unreachable | Pressure::Failed => {
+                Err(Unserved::Busy)
+            }
             Pressure::Open => self.put(device, DeviceCommand::BeginUpdate(new)),
         };
         taken(sent)

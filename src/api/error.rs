@@ -781,6 +781,7 @@ impl From<BackupRefused> for ApiError {
         match refusal {
             BackupRefused::UnderWay => Self::clash("BACKUP_IN_PROGRESS", refusal),
             BackupRefused::Unavailable => Self::from(Unavailable),
+            BackupRefused::OfDatabase => Self::clash("BACKUP_OF_DATABASE", refusal),
         }
     }
 }

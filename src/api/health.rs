@@ -8,6 +8,8 @@ use std::time::Duration;
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
+use actors::clock::Clock;
+use engine::ids::TraceId;
 use engine::query::PageRequest;
 
 use store::{Loss, Pressure};
@@ -58,6 +60,10 @@ impl Readiness {
 /// The answer when nothing but a start anew can help.
 const FAILED: &str = "the store has failed; the service must be started again";
 
+/// The answer while the server of the store is away.
+const UNREACHABLE: &str = "the PostgreSQL server cannot be reached; the service goes on by itself \
+                           once it can";
+
 #[derive(Serialize)]
 struct HealthBody {
     status: &'static str,
@@ -94,10 +100,22 @@ impl LossBody {
     }
 }
 
+/// Mounts what a service answers that waits for the server of its store: it is alive, and nothing
+/// else works.
+pub(super) fn mount_waiting(app: &mut web::ServiceConfig, clock: Clock) {
+    let alive = || async { HttpResponse::Ok().json(HealthBody::OK) };
+    let refused = move || {
+        let trace = TraceId::new(clock.moment().uuid());
+        async move { ApiError::unhealthy(UNREACHABLE).response(trace) }
+    };
+    app.route("/livez", web::get().to(alive));
+    app.default_service(web::to(refused));
+}
+
 /// Answers 200 unless only a restart can help: the store has failed.
 pub(super) async fn livez(api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
     match api.commits.pressure() {
-        Pressure::Open | Pressure::Full | Pressure::DiskFull => {
+        Pressure::Open | Pressure::Full | Pressure::DiskFull | Pressure::Unreachable => {
             Ok(HttpResponse::Ok().json(HealthBody::OK))
         }
         Pressure::Failed => Err(ApiError::unhealthy(FAILED)),
@@ -117,6 +135,7 @@ pub(super) async fn readyz(api: web::Data<Api>) -> Result<HttpResponse, ApiError
                  again once there is room, or once they are back",
             ));
         }
+        Pressure::Unreachable => return Err(ApiError::unhealthy(UNREACHABLE)),
         Pressure::Failed => return Err(ApiError::unhealthy(FAILED)),
     }
     let question = api.store.customers(PageRequest { number: 1, size: 1 });

@@ -23,4 +23,7 @@ pub enum BackupRefused {
     /// The store cannot be read, or the disk has no room for what is written meanwhile.
     #[error("the store is unavailable")]
     Unavailable,
+    /// The store is a database, whose own tools make better ones.
+    #[error("the store is on PostgreSQL: make backups with pg_dump or pg_basebackup")]
+    OfDatabase,
 }

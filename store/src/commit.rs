@@ -29,7 +29,7 @@ pub enum CommitError {
     /// The owner of the batch was superseded: stop.
     #[error("the owner of the batch was superseded")]
     Fenced,
-    /// The queue or the disk is full: try later.
+    /// The queue or the disk is full, or the server cannot be reached: try later.
     #[error("the store is full")]
     Full,
     /// The store cannot be written: no commit can succeed.
@@ -46,6 +46,8 @@ pub enum Pressure {
     Full,
     /// The disk is nearly full, or gone: likewise, until there is room.
     DiskFull,
+    /// The server of the store cannot be reached: nothing can be written or read until it can.
+    Unreachable,
     /// Nothing can be written any more, or perhaps read, until the store is opened again.
     Failed,
 }

@@ -24,6 +24,7 @@ pub(crate) struct CommitState {
     batches: AtomicUsize,
     bytes: AtomicUsize,
     disk_full: AtomicBool,
+    unreachable: AtomicBool,
     failed: AtomicBool,
     /// The group written last: the newest that a query may have seen.
     written: AtomicU64,
@@ -51,6 +52,7 @@ impl CommitState {
             batches: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
             disk_full: AtomicBool::new(false),
+            unreachable: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             written: AtomicU64::new(0),
             durable: watch::Sender::new(0),
@@ -95,6 +97,21 @@ impl CommitState {
     /// Records that the disk has room.
     pub(crate) fn free_disk(&self) {
         self.disk_full.store(false, Ordering::Relaxed);
+    }
+
+    /// Records that there is no connection to the server.
+    pub(crate) fn lose_server(&self) {
+        self.unreachable.store(true, Ordering::Relaxed);
+    }
+
+    /// Records that there is a connection to the server.
+    pub(crate) fn reach_server(&self) {
+        self.unreachable.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether there was no connection to the server when last tried.
+    pub(crate) fn is_server_lost(&self) -> bool {
+        self.unreachable.load(Ordering::Relaxed)
     }
 
     /// Records that no commit can succeed from now on.
@@ -171,11 +188,17 @@ impl CommitState {
     pub(crate) fn pressure(&self) -> Pressure {
         let is_queue_full = self.batches.load(Ordering::Relaxed) >= self.batches_high
             || self.bytes.load(Ordering::Relaxed) >= QUEUED_BYTES_MAX / 4 * 3;
-        match (self.failed(), self.disk_full(), is_queue_full) {
-            (true, _, _) => Pressure::Failed,
-            (false, true, _) => Pressure::DiskFull,
-            (false, false, true) => Pressure::Full,
-            (false, false, false) => Pressure::Open,
+        match (
+            self.failed(),
+            self.is_server_lost(),
+            self.disk_full(),
+            is_queue_full,
+        ) {
+            (true, _, _, _) => Pressure::Failed,
+            (false, true, _, _) => Pressure::Unreachable,
+            (false, false, true, _) => Pressure::DiskFull,
+            (false, false, false, true) => Pressure::Full,
+            (false, false, false, false) => Pressure::Open,
         }
     }
 }
@@ -195,6 +218,16 @@ mod tests {
         assert_eq!(state.pressure(), Pressure::Full);
         state.leave(1);
         assert_eq!(state.pressure(), Pressure::Open);
+    }
+
+    #[test]
+    fn a_server_that_is_away_outweighs_a_full_disk() {
+        let state = CommitState::new(1, Timestamp::default);
+        state.fill_disk();
+        state.lose_server();
+        assert_eq!(state.pressure(), Pressure::Unreachable);
+        state.reach_server();
+        assert_eq!(state.pressure(), Pressure::DiskFull);
     }
 
     #[test]

@@ -36,7 +36,9 @@ pub use crate::firmware::FirmwareReads;
 pub use crate::jobs::JobReads;
 pub use crate::maintenance::{ENTRIES_SWEPT_MS, Loss, Maintenance, Retention, SweepReport};
 pub use crate::partition_notifier::PartitionNotifier;
-pub use crate::postgres::{PostgresOpenError, PostgresOptions, PostgresStore};
+pub use crate::postgres::{
+    InvalidPostgresUrl, PostgresOpenError, PostgresOptions, PostgresStore, PostgresUrl,
+};
 pub use crate::sled::{
     BackupFault, CheckReport, Finding, OfflineStore, OpenError, Options, Problem, RekeyError,
     RekeyReport, RestoreError, SledStore,

@@ -25,9 +25,11 @@ mod removal;
 mod sql_types;
 mod sweep;
 mod table;
+mod url;
 mod writes;
 
 pub use self::open::{PostgresOpenError, PostgresOptions};
+pub use self::url::{InvalidPostgresUrl, PostgresUrl};
 
 use std::sync::{Arc, Mutex, PoisonError, mpsc as std_mpsc};
 use std::time::Instant;
@@ -50,8 +52,8 @@ use crate::activity::created_requests;
 use crate::commit_state::CommitState;
 use crate::meters::BatchContents;
 use crate::{
-    Commit, CommitError, Maintenance, Pressure, ReadAnswer, Receipt, Retention, SweepReport,
-    Unavailable,
+    Backup, BackupRefused, BackupStream, Commit, CommitError, Maintenance, Pressure, ReadAnswer,
+    Receipt, Retention, SweepReport, Unavailable,
 };
 
 /// The threads of the connections: they move bytes, the work is the server's.
@@ -71,6 +73,7 @@ pub struct PostgresStore {
     numbers: Numbers,
     readers: Readers,
     state: Arc<CommitState>,
+    is_new: bool,
     runtime: Option<Runtime>,
 }
 
@@ -83,7 +86,7 @@ impl PostgresStore {
             .enable_all()
             .build()
             .map_err(PostgresOpenError::Threads)?;
-        let server = Server::of(&options)?;
+        let server = Server::of(&options);
         let readers = Readers {
             runtime: runtime.handle().clone(),
             single: server.pool(options.readers),
@@ -108,7 +111,7 @@ impl PostgresStore {
         // Whoever opens the store may be on a runtime, which cannot wait for another one.
         let (reply, opened) = std_mpsc::channel();
         runtime.spawn(async move { reply.send(opening.await) });
-        let committer = opened.recv().expect("the runtime answers")?;
+        let (committer, is_new) = opened.recv().expect("the runtime answers")?;
         let (end, ended) = std_mpsc::channel();
         runtime.spawn(async move {
             committer.run().await;
@@ -120,8 +123,14 @@ impl PostgresStore {
             numbers,
             readers,
             state,
+            is_new,
             runtime: Some(runtime),
         })
+    }
+
+    /// Whether no process has taken it over: then nothing in it is sealed.
+    pub fn is_new(&self) -> bool {
+        self.is_new
     }
 
     /// Queues a batch for the committer, or refuses it at once.
@@ -170,17 +179,18 @@ impl PostgresStore {
     }
 }
 
-/// Prepares the schema and what is known of it in memory.
+/// Prepares the schema and what is known of it in memory; says whether the store is new.
 async fn open(
     readers: Readers,
     state: Arc<CommitState>,
     mut committer: Committer,
-) -> Result<Committer, PostgresOpenError> {
+) -> Result<(Committer, bool), PostgresOpenError> {
     migrate(&readers.single).await?;
     let unreadable = |why: tokio_postgres::Error| PostgresOpenError::Unreadable(why.to_string());
     let connection = readers.single.get().await.map_err(open::no_connection)?;
-    let newest = connection.query_one("SELECT newest FROM event_sequence", &[]);
-    let newest: i64 = newest.await.map_err(unreadable)?.get(0);
+    let known = "SELECT newest, epoch FROM event_sequence, store_state";
+    let known = connection.query_one(known, &[]).await.map_err(unreadable)?;
+    let (newest, epoch): (i64, i64) = (known.get(0), known.get(1));
     state.reach(Sequence(newest.cast_unsigned()));
     let prepared = committer.prepare().await;
     prepared.map_err(|fault| PostgresOpenError::Unreadable(fault.to_string()))?;
@@ -192,7 +202,7 @@ async fn open(
             tracing::error!(%fault, "the names of devices cannot be read");
         }
     });
-    Ok(committer)
+    Ok((committer, epoch == 0))
 }
 
 impl Drop for PostgresStore {
@@ -220,6 +230,12 @@ impl Commit for PostgresStore {
 
     fn pressure(&self) -> Pressure {
         self.state.pressure()
+    }
+}
+
+impl Backup for PostgresStore {
+    fn backup(&self) -> Result<BackupStream, BackupRefused> {
+        Err(BackupRefused::OfDatabase)
     }
 }
 

@@ -156,7 +156,9 @@ async fn found(
 ) -> Result<Option<FoundDestination>, Unavailable> {
     match parts.commits.pressure() {
         Pressure::Open => {}
-        Pressure::Full | Pressure::DiskFull | Pressure::Failed => return Err(Unavailable),
+        Pressure::Full | Pressure::DiskFull | Pressure::Unreachable | Pressure::Failed => {
+            return Err(Unavailable);
+        }
     }
     let notifier = parts.store.subscribe(customer);
     let Some(destination) = parts.store.destination(id).await? else {

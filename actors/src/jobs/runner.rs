@@ -180,7 +180,9 @@ impl RunnerActor {
             runner.timer.note_fired();
             let room = match runner.parts.commits.pressure() {
                 Pressure::Open => StoreRoom::Open,
-                Pressure::Full | Pressure::DiskFull | Pressure::Failed => StoreRoom::Full,
+                Pressure::Full | Pressure::DiskFull | Pressure::Unreachable | Pressure::Failed => {
+                    StoreRoom::Full
+                }
             };
             runner.take(ctx, |machine, now, out| {
                 machine.handle_timeout(now, room, out);

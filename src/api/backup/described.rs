@@ -14,7 +14,8 @@ pub(in crate::api) fn send() -> ApiOperation {
         .answer_in(200, bytes, "The backup.")
         .refusal(
             409,
-            &["BACKUP_IN_PROGRESS"],
-            "Another backup is in progress.",
+            &["BACKUP_IN_PROGRESS", "BACKUP_OF_DATABASE"],
+            "Another backup is in progress, or the store is on PostgreSQL, whose own tools make \
+             backups.",
         )
 }

@@ -267,7 +267,7 @@ impl Batches {
         for _ in 0..ROOM_LOOKS_MAX {
             match self.api.commits.pressure() {
                 Pressure::Open => return Ok(()),
-                Pressure::Full | Pressure::DiskFull | Pressure::Failed => {
+                Pressure::Full | Pressure::DiskFull | Pressure::Unreachable | Pressure::Failed => {
                     tokio::time::sleep(ROOM_PAUSE).await;
                 }
             }

@@ -45,11 +45,11 @@ const BACK_OFF: [Duration; 4] = [
     Duration::from_secs(1),
 ];
 
-/// How long a batch may wait in the queue while there is no connection.
+/// How long a batch may wait while there is no connection.
 const OUTAGE_MAX: Duration = Duration::from_secs(5);
 
-/// How often a full disk is tried while no job arrives.
-const DISK_RECHECK: Duration = Duration::from_secs(1);
+/// How often a full disk, or a server that is away, is tried while no job arrives.
+const RECHECK: Duration = Duration::from_secs(1);
 
 /// A job for the committer.
 pub(super) enum Job {
@@ -101,6 +101,8 @@ enum Failure {
     DiskFull,
     /// The server refuses it.
     Refused,
+    /// There is no connection: nothing was sent.
+    Away,
 }
 
 impl Committer {
@@ -151,18 +153,21 @@ impl Committer {
         }
     }
 
-    /// The next job. While there is none and the disk is full, writing is tried at intervals.
+    /// The next job. While there is none, and new work is refused because the disk is full or the
+    /// server away, writing is tried at intervals.
     async fn wait(&mut self) -> Option<Job> {
         loop {
-            match tokio::time::timeout(DISK_RECHECK, self.jobs.recv()).await {
+            match tokio::time::timeout(RECHECK, self.jobs.recv()).await {
                 Ok(job) => return job,
-                Err(_) if self.state.disk_full() => self.try_disk().await,
+                Err(_) if self.state.disk_full() || self.state.is_server_lost() => {
+                    self.try_writing().await;
+                }
                 Err(_) => {}
             }
         }
     }
 
-    async fn try_disk(&mut self) {
+    async fn try_writing(&mut self) {
         let committer = self.group.committer;
         let Ok(connection) = self.connection().await else {
             return;
@@ -223,20 +228,22 @@ impl Committer {
         let all = |verdict| vec![verdict; plans.len()];
         match self.write(plans).await {
             Ok(decided) => decided.verdicts,
-            Err(Failure::DiskFull) => all(Err(CommitError::Full)),
+            Err(Failure::DiskFull | Failure::Away | Failure::Lost) => all(Err(CommitError::Full)),
             Err(Failure::Refused) if plans.len() > 1 => {
                 let mut verdicts = Vec::with_capacity(plans.len());
                 for plan in plans {
                     let alone = self.write(&[*plan]).await;
                     verdicts.push(match alone {
                         Ok(decided) => decided.verdicts.first().copied().unwrap_or(Ok(())),
-                        Err(Failure::DiskFull) => Err(CommitError::Full),
-                        Err(_) => Err(CommitError::Unavailable),
+                        Err(Failure::DiskFull | Failure::Away | Failure::Lost) => {
+                            Err(CommitError::Full)
+                        }
+                        Err(Failure::Again | Failure::Refused) => Err(CommitError::Unavailable),
                     });
                 }
                 verdicts
             }
-            Err(_) => all(Err(CommitError::Unavailable)),
+            Err(Failure::Again | Failure::Refused) => all(Err(CommitError::Unavailable)),
         }
     }
 
@@ -257,7 +264,7 @@ impl Committer {
 
     /// Writes a group. If the connection is lost, whether it is durable is found out.
     async fn write_once(&mut self, plans: &[&Plan]) -> Result<Decided, Failure> {
-        self.connection().await.map_err(|_| Failure::Refused)?;
+        self.connection().await.map_err(|_| Failure::Away)?;
         self.group.number += 1;
         self.state.begin_group();
         let mut decided = None;
@@ -318,19 +325,19 @@ impl Committer {
         decided
     }
 
-    /// Whether the last group is durable: waits until the transaction of it has ended.
+    /// Whether the last group is durable: waits until the server is back, and the transaction has
+    /// ended.
     async fn is_durable(&mut self) -> Result<bool, Unavailable> {
+        const LAST: &str = "SELECT last_group FROM committer WHERE id = $1 FOR UPDATE";
         loop {
             let (committer, number) = (self.group.committer, self.group.number);
-            let last = self
-                .connection()
-                .await?
-                .query_opt(
-                    "SELECT last_group FROM committer WHERE id = $1 FOR UPDATE",
-                    &[&committer],
-                )
-                .await;
-            match last {
+            let is_over = self.jobs.is_closed();
+            let connection = match self.connection().await {
+                Ok(connection) => connection,
+                Err(Unavailable) if is_over => return Err(Unavailable),
+                Err(Unavailable) => continue,
+            };
+            match connection.query_opt(LAST, &[&committer]).await {
                 Ok(row) => return Ok(row.is_some_and(|row| row.get::<_, i64>(0) >= number)),
                 Err(error) => {
                     let fault = Fault::from(error);
@@ -417,6 +424,8 @@ impl Committer {
             Some(code) if is_closed || code.starts_with("57P") || code.starts_with("08") => {
                 Failure::Lost
             }
+            // The server became a standby: another one is the primary.
+            Some("25006") => Failure::Lost,
             Some("53100") => Failure::DiskFull,
             // A deadlock, a row or a partition of another process, a lock that was not to be had.
             Some("40P01" | "40001" | "23505" | "23514" | "55P03") => Failure::Again,
@@ -435,7 +444,9 @@ impl Committer {
                 self.state.fill_disk();
             }
             Failure::Again => tracing::debug!(%fault, "a transaction was given up"),
-            Failure::Refused => tracing::error!(%fault, "a transaction was refused"),
+            Failure::Refused | Failure::Away => {
+                tracing::error!(%fault, "a transaction was refused");
+            }
         }
         failure
     }
@@ -451,8 +462,7 @@ impl Committer {
         self.partitions = Partitions::default();
     }
 
-    /// The connection. While there is none, the disk counts as gone; after a while what is queued is
-    /// refused.
+    /// The connection. If there is none for a while, what is queued is refused, too.
     async fn connection(&mut self) -> Result<&mut Object, Unavailable> {
         if self.connection.as_ref().is_some_and(|it| it.is_closed()) {
             drop(self.connection.take().map(Object::take));
@@ -463,18 +473,15 @@ impl Committer {
             match self.pool.get().await {
                 Ok(connection) => {
                     self.connection = Some(connection);
-                    self.state.free_disk();
+                    self.state.reach_server();
                     break;
                 }
-                Err(why) => tracing::warn!(%why, "there is no connection to PostgreSQL"),
+                Err(error) => tracing::warn!(fault = %Fault::from(error), "the server is away"),
             }
-            self.state.fill_disk();
-            let is_over = self.jobs.is_closed();
+            self.state.lose_server();
             if begun.elapsed() >= OUTAGE_MAX {
                 self.refuse_queued();
-                if is_over {
-                    return Err(Unavailable);
-                }
+                return Err(Unavailable);
             }
             let pause = pauses.next().unwrap_or(Duration::from_secs(1));
             tokio::time::sleep(pause).await;
@@ -488,8 +495,8 @@ impl Committer {
             match job {
                 Job::Commit(waiting) => {
                     self.state.leave(waiting.plan.bytes());
-                    self.state.meters.refused(CommitError::Unavailable);
-                    let _ = waiting.reply.send(Err(CommitError::Unavailable));
+                    self.state.meters.refused(CommitError::Full);
+                    let _ = waiting.reply.send(Err(CommitError::Full));
                 }
                 Job::Sweep(_, _, reply) => drop(reply.send(Err(Unavailable))),
                 Job::TakeOver(reply) => drop(reply.send(Err(Unavailable))),

@@ -1,5 +1,7 @@
 //! Why did the server not do what was asked?
 
+use std::error::Error as _;
+
 use deadpool_postgres::PoolError;
 use tokio_postgres::error::SqlState;
 
@@ -12,7 +14,7 @@ pub(super) enum Fault {
     #[error("PostgreSQL: {}", detail(.0))]
     Database(#[from] tokio_postgres::Error),
     /// No connection was to be had.
-    #[error("no connection to PostgreSQL: {0}")]
+    #[error("no connection to PostgreSQL: {}", pool_detail(.0))]
     Pool(#[from] PoolError),
     /// A record cannot be decoded.
     #[error(transparent)]
@@ -29,10 +31,22 @@ impl Fault {
     }
 }
 
-/// What the server said; the display of the error does not have that.
-fn detail(error: &tokio_postgres::Error) -> String {
-    match error.as_db_error() {
-        Some(refusal) => refusal.to_string(),
-        None => error.to_string(),
+/// Why a pool has no connection.
+fn pool_detail(error: &PoolError) -> String {
+    match error {
+        PoolError::Backend(error) => detail(error),
+        PoolError::Timeout(_)
+        | PoolError::Closed
+        | PoolError::NoRuntimeSpecified
+        | PoolError::PostCreateHook(_) => error.to_string(),
+    }
+}
+
+/// What the server or the system said; the display of the error does not have that.
+pub(super) fn detail(error: &tokio_postgres::Error) -> String {
+    match (error.as_db_error(), error.source()) {
+        (Some(refusal), _) => refusal.to_string(),
+        (None, Some(cause)) => format!("{error}: {cause}"),
+        (None, None) => error.to_string(),
     }
 }

@@ -1,15 +1,21 @@
 //! How is a store on PostgreSQL opened, and what prevents that?
 
+use std::error::Error as _;
+use std::io;
 use std::time::Duration;
 
 use deadpool_postgres::{
-    Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime,
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime,
 };
 use engine::limits::LAST_VALUES_MAX;
 use engine::moment::Timestamp;
 use rustls::ClientConfig;
 use tokio_postgres::Config;
+use tokio_postgres::error::SqlState;
 use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::fault::detail;
+use super::url::PostgresUrl;
 
 /// The migrations of the schema, in `migrations/`.
 mod migrations {
@@ -34,10 +40,9 @@ const STATEMENT_MAX: &str = "SET jit = off; SET max_parallel_workers_per_gather 
 /// Where the store is and how much it may take.
 #[derive(Clone)]
 pub struct PostgresOptions {
-    /// The address of the server, as libpq has it: `postgres://user:password@host/database`. Several
-    /// hosts are tried in turn.
-    pub url: String,
-    /// The trust that TLS connections need; the address says whether TLS is used (`sslmode`).
+    /// Where the database is.
+    pub url: PostgresUrl,
+    /// The trust that TLS connections need; the URL says whether TLS is used (`sslmode`).
     pub tls: ClientConfig,
     /// How many connections each of the two pools of readers has; the committer has one of its own.
     pub readers: usize,
@@ -50,10 +55,10 @@ pub struct PostgresOptions {
 }
 
 impl PostgresOptions {
-    /// The default options, for a store at this address.
-    pub fn at(url: impl Into<String>, tls: ClientConfig) -> Self {
+    /// The default options, for a store in this database.
+    pub fn at(url: PostgresUrl, tls: ClientConfig) -> Self {
         Self {
-            url: url.into(),
+            url,
             tls,
             readers: 4,
             queue_max: QUEUE_MAX,
@@ -66,12 +71,12 @@ impl PostgresOptions {
 /// Why a store on PostgreSQL cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum PostgresOpenError {
-    /// The address is not one of a server.
-    #[error("the address of the PostgreSQL server cannot be read: {0}")]
-    Address(#[source] tokio_postgres::Error),
-    /// The server cannot be reached, or refuses the connection.
+    /// The server cannot be reached, or is starting or stopping: it may be there soon.
+    #[error("PostgreSQL cannot be reached: {0}")]
+    Unreachable(String),
+    /// The server refuses the connection, or is refused.
     #[error("there is no connection to PostgreSQL: {0}")]
-    Connect(String),
+    Refused(String),
     /// A newer version of signalbox wrote the schema.
     #[error(
         "the schema was written by a newer version of signalbox: its last migration is {found}, \
@@ -102,18 +107,18 @@ pub(super) struct Server {
 
 impl Server {
     /// The server that the options name.
-    pub(super) fn of(options: &PostgresOptions) -> Result<Self, PostgresOpenError> {
-        let mut config: Config = options.url.parse().map_err(PostgresOpenError::Address)?;
+    pub(super) fn of(options: &PostgresOptions) -> Self {
+        let mut config = options.url.config().clone();
         if config.get_application_name().is_none() {
             config.application_name("signalbox");
         }
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_MAX);
         }
-        Ok(Self {
+        Self {
             config,
             tls: MakeRustlsConnect::new(options.tls.clone()),
-        })
+        }
     }
 
     /// A pool of connections. None of them is made yet.
@@ -139,12 +144,16 @@ impl Server {
     }
 }
 
+/// Whether the schema of a store is in the database.
+pub(super) async fn is_there(connection: &Object) -> Result<bool, PostgresOpenError> {
+    let history = connection.query_one("SELECT to_regclass($1) IS NOT NULL", &[&HISTORY]);
+    Ok(history.await.map_err(|why| lost(&why))?.get(0))
+}
+
 /// Brings the schema to the version of this program, unless it is newer.
 pub(super) async fn migrate(pool: &Pool) -> Result<(), PostgresOpenError> {
     let mut connection = pool.get().await.map_err(no_connection)?;
-    let failed = |error: tokio_postgres::Error| PostgresOpenError::Connect(error.to_string());
-    let history = connection.query_one("SELECT to_regclass($1) IS NOT NULL", &[&HISTORY]);
-    let has_history: bool = history.await.map_err(failed)?.get(0);
+    let has_history = is_there(&connection).await?;
     let mut runner = migrations::migrations::runner();
     runner.set_migration_table_name(HISTORY);
     if has_history {
@@ -168,5 +177,44 @@ pub(super) async fn migrate(pool: &Pool) -> Result<(), PostgresOpenError> {
 
 /// Why there is no connection.
 pub(super) fn no_connection(error: PoolError) -> PostgresOpenError {
-    PostgresOpenError::Connect(error.to_string())
+    match error {
+        PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {
+            lost(&error)
+        }
+        PoolError::Timeout(_) => PostgresOpenError::Unreachable(error.to_string()),
+        PoolError::Closed
+        | PoolError::NoRuntimeSpecified
+        | PoolError::PostCreateHook(HookError::Message(_)) => {
+            PostgresOpenError::Refused(error.to_string())
+        }
+    }
+}
+
+/// Why a connection was not made, or ended.
+fn lost(error: &tokio_postgres::Error) -> PostgresOpenError {
+    match is_transient(error) {
+        true => PostgresOpenError::Unreachable(detail(error)),
+        false => PostgresOpenError::Refused(detail(error)),
+    }
+}
+
+/// Whether the same may succeed soon: the server, or the way to it, is not there now.
+fn is_transient(error: &tokio_postgres::Error) -> bool {
+    match (error.code(), error.source()) {
+        (Some(code), _) => [
+            SqlState::CANNOT_CONNECT_NOW,
+            SqlState::ADMIN_SHUTDOWN,
+            SqlState::CRASH_SHUTDOWN,
+            SqlState::TOO_MANY_CONNECTIONS,
+        ]
+        .contains(code),
+        // A failure of TLS is an error of input and output with one of rustls in it.
+        (None, Some(cause)) => cause.downcast_ref::<io::Error>().is_some_and(|cause| {
+            cause
+                .get_ref()
+                .is_none_or(|inner| !inner.is::<rustls::Error>())
+        }),
+        // It was closed, or took too long.
+        (None, None) => true,
+    }
 }

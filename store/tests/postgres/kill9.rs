@@ -43,7 +43,9 @@ fn acknowledged_commits_survive_a_server_that_is_killed() {
                     assert!(kept.is_some(), "{id} was acknowledged");
                     acknowledged += 1;
                 }
-                Err(CommitError::Unavailable) => assert_eq!(kept, None, "{id} was refused"),
+                Err(CommitError::Full | CommitError::Unavailable) => {
+                    assert_eq!(kept, None, "{id} was refused");
+                }
                 Err(other) => panic!("{id}: {other}"),
             }
         }

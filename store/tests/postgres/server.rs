@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustls::crypto::aws_lc_rs;
 use rustls::{ClientConfig, RootCertStore};
-use store::{PostgresOptions, PostgresStore};
+use store::{PostgresOptions, PostgresStore, PostgresUrl};
 use tempfile::TempDir;
 
 /// How long a server may take to start on a busy machine.
@@ -88,15 +88,15 @@ impl Server {
     /// Opens a store in a schema, which is created if it does not exist.
     pub(crate) fn open(&self, schema: &str) -> PostgresStore {
         self.execute(&format!("CREATE SCHEMA IF NOT EXISTS {schema}"));
-        PostgresStore::open(PostgresOptions::at(self.url(schema), no_trust())).unwrap()
+        let url = PostgresUrl::parse(&self.url(schema)).unwrap();
+        PostgresStore::open(PostgresOptions::at(url, no_trust())).unwrap()
     }
 
     /// The address of the server, for a schema.
     pub(crate) fn url(&self, schema: &str) -> String {
-        format!(
-            "host={} user=postgres dbname=postgres sslmode=disable options=-csearch_path={schema}",
-            self.directory.path().display()
-        )
+        let directory = self.directory.path().to_str().unwrap();
+        let host = directory.replace('/', "%2F");
+        format!("postgres://postgres@{host}/postgres?options=-csearch_path%3D{schema}")
     }
 
     /// Runs a statement.
