@@ -1,5 +1,6 @@
 //! What are the metrics of the committer?
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use engine::change::{Batch, Change};
@@ -45,8 +46,8 @@ pub(crate) struct StoreMeters {
     registered: Gauge,
     unregistered: Gauge,
     lost: Gauge,
-    free: Gauge,
-    file: Gauge,
+    /// How full the disk is: absent where it is not ours.
+    disk: OnceLock<(Gauge, Gauge)>,
 }
 
 impl StoreMeters {
@@ -72,16 +73,13 @@ impl StoreMeters {
             registered: gauge!(KNOWN, "registration" => "registered"),
             unregistered: gauge!(KNOWN, "registration" => "unregistered"),
             lost: gauge!(LOST),
-            free: gauge!(FREE),
-            file: gauge!(FILE),
+            disk: OnceLock::new(),
         };
         let levels = [
             &meters.queue,
             &meters.queue_bytes,
             &meters.registered,
             &meters.unregistered,
-            &meters.free,
-            &meters.file,
         ];
         levels.into_iter().for_each(|level| level.set(0.0));
         meters
@@ -117,8 +115,9 @@ impl StoreMeters {
 
     /// Records how full the disk is.
     pub(crate) fn disk(&self, free_bytes: u64, file_bytes: u64) {
-        self.free.set(free_bytes as f64);
-        self.file.set(file_bytes as f64);
+        let (free, file) = self.disk.get_or_init(|| (gauge!(FREE), gauge!(FILE)));
+        free.set(free_bytes as f64);
+        file.set(file_bytes as f64);
     }
 
     /// Records what was lost from the end of the store.

@@ -94,6 +94,11 @@ function Activity({ readings }: { readings: readonly Reading[] }) {
   );
 }
 
+/** A size, unless the store has no file: it is in a database. */
+function ofFile(now: Reading, bytes: number): string | undefined {
+  return now.storeBytes === 0 ? undefined : bytesText(bytes);
+}
+
 function State({ now }: { now: Reading }) {
   return (
     <Card title="Devices, deliveries and store">
@@ -104,8 +109,8 @@ function State({ now }: { now: Reading }) {
           ["Requests that are not final", now.waiting],
           ["Webhooks that failed", now.failedDestinations],
           ["Dead letters", now.deadLetters],
-          ["Free on the disk of the store", bytesText(now.freeBytes)],
-          ["File of the store", bytesText(now.storeBytes)],
+          ["Free on the disk of the store", ofFile(now, now.freeBytes)],
+          ["File of the store", ofFile(now, now.storeBytes)],
           ["Batches that wait for the store", now.queuedBatches],
           ["A write to the disk takes", now.fsyncMs && `${now.fsyncMs.toFixed(1)} ms`],
         ]}
