@@ -23,6 +23,7 @@ mod partition_notifier;
 mod partition_notifiers;
 mod postgres;
 mod record;
+mod rekey;
 pub mod sealed;
 mod sled;
 mod sms;
@@ -39,9 +40,10 @@ pub use crate::partition_notifier::PartitionNotifier;
 pub use crate::postgres::{
     InvalidPostgresUrl, PostgresOpenError, PostgresOptions, PostgresStore, PostgresUrl,
 };
+pub use crate::rekey::{RekeyError, RekeyReport};
 pub use crate::sled::{
-    BackupFault, CheckReport, Finding, OfflineStore, OpenError, Options, Problem, RekeyError,
-    RekeyReport, RestoreError, SledStore,
+    BackupFault, CheckReport, Finding, OfflineStore, OpenError, Options, Problem, RestoreError,
+    SledStore,
 };
 pub use crate::sms::SmsReads;
 

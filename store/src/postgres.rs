@@ -21,6 +21,7 @@ mod pipeline;
 mod plan;
 mod readers;
 mod reads;
+mod rekey;
 mod removal;
 mod sql_types;
 mod sweep;

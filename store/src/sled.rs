@@ -51,7 +51,6 @@ pub use self::backup::format::BackupFault;
 pub use self::backup::restore::RestoreError;
 pub use self::check::{CheckReport, Finding, OfflineStore, Problem};
 pub use self::open::{OpenError, Options};
-pub use self::rekey::{RekeyError, RekeyReport};
 
 use std::fs::File;
 use std::sync::Arc;

@@ -4,8 +4,6 @@
 //! repeated and continues where it was. Which key is in use changes only after the last row is
 //! durable; that is the caller's part.
 
-use engine::sealed::Sealed;
-use engine::sealing::{HoldsSecrets, SecretOwner};
 use sled::Batch;
 
 use super::check::OfflineStore;
@@ -13,71 +11,44 @@ use super::fault::Fault;
 use super::key::{self, Table};
 use super::kv::{self, Value};
 use crate::record::Unreadable;
-use crate::record::bootstrap::{read_config, write_config};
-use crate::record::destination::{read_destination, write_destination};
-use crate::record::idempotency::{read_idempotency_record, write_idempotency_record};
-use crate::record::profile::{read_profile, write_profile};
-use crate::record::server_key::{read_server_key, write_server_key};
+use crate::rekey::{RekeyError, RekeyReport, Resealer};
 use crate::sealed::MasterKey;
 
 /// The rows that are written at once.
 const ROWS_AT_ONCE: usize = 256;
 
-/// What became of the secrets of a store.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct RekeyReport {
-    /// Those that are sealed with the new key from now on.
-    pub resealed: u64,
-    /// Those that were sealed with the new key before.
-    pub already: u64,
-    /// Those that the old key does not open either. They are left as they are.
-    pub unopened: u64,
-}
+/// Seals the secrets of the row with a key anew.
+type Reseal = fn(&mut Resealer<'_>, &[u8], &[u8]) -> Result<Vec<u8>, Unreadable>;
 
-/// Why not all secrets were sealed anew. A further run continues.
-#[derive(Debug, thiserror::Error)]
-#[error("the store cannot be read or written: {0}; run `signalbox check`")]
-pub struct RekeyError(String);
+/// The tables with secrets.
+const TABLES: [(Table, Reseal); 5] = [
+    (Table::Device, |to, _, value| to.profile(value)),
+    (Table::Destination, |to, _, value| to.destination(value)),
+    (Table::Idempotency, idempotency_record),
+    (Table::ServerKey, |to, _, value| to.server_key(value)),
+    (Table::BootstrapConfigOfDevice, bootstrap_config),
+];
 
 impl OfflineStore {
     /// Seals every secret with another key. They are durable when this returns.
     pub fn rekey(&self, from: &MasterKey, to: &MasterKey) -> Result<RekeyReport, RekeyError> {
-        let failed = |fault: Fault| RekeyError(fault.to_string());
-        let mut rekeying = Rekeying {
-            store: self,
-            keys: (from, to),
-            report: RekeyReport::default(),
-        };
-        let tables = [
-            (Table::Device, profile as Reseal),
-            (Table::Destination, destination as Reseal),
-            (Table::Idempotency, idempotency_record as Reseal),
-            (Table::ServerKey, server_key as Reseal),
-            (Table::BootstrapConfigOfDevice, bootstrap_config as Reseal),
-        ];
-        for (table, reseal) in tables {
-            rekeying.reseal_all(table, reseal).map_err(failed)?;
+        let failed = |fault: Fault| RekeyError(format!("{fault}; run `signalbox check`"));
+        let mut resealer = Resealer::new(from, to);
+        for (table, reseal) in TABLES {
+            let resealed = self.reseal_all(table, reseal, &mut resealer);
+            resealed.map_err(failed)?;
         }
         self.db().flush().map_err(|error| failed(error.into()))?;
-        Ok(rekeying.report)
+        Ok(resealer.report)
     }
-}
 
-/// Decodes a row, has its secrets visited, and encodes it again.
-type Reseal = fn(&[u8], &[u8], &mut Visit<'_>) -> Result<Vec<u8>, Unreadable>;
-
-type Visit<'a> = dyn FnMut(SecretOwner<'_>, &mut Sealed) + 'a;
-
-struct Rekeying<'a> {
-    store: &'a OfflineStore,
-    /// The old key and the new one.
-    keys: (&'a MasterKey, &'a MasterKey),
-    report: RekeyReport,
-}
-
-impl Rekeying<'_> {
-    fn reseal_all(&mut self, table: Table, reseal: Reseal) -> Result<(), Fault> {
-        let db = self.store.db();
+    fn reseal_all(
+        &self,
+        table: Table,
+        reseal: Reseal,
+        resealer: &mut Resealer<'_>,
+    ) -> Result<(), Fault> {
+        let db = self.db();
         let mut batch = Batch::default();
         let mut rows = 0;
         for row in db.scan_prefix(table.prefix()) {
@@ -85,9 +56,9 @@ impl Rekeying<'_> {
             let Some(value) = kv::load(&**db, &key)? else {
                 continue;
             };
-            let before = self.report.resealed;
-            let value = reseal(&key, &value, &mut |owner, secret| self.seal(owner, secret))?;
-            if self.report.resealed == before {
+            let before = resealer.report.resealed;
+            let value = reseal(resealer, &key, &value)?;
+            if resealer.report.resealed == before {
                 continue;
             }
             if kv::pieces_behind(&head) == 0 {
@@ -108,65 +79,25 @@ impl Rekeying<'_> {
         }
         Ok(db.apply_batch(batch)?)
     }
-
-    fn seal(&mut self, owner: SecretOwner<'_>, secret: &mut Sealed) {
-        let (from, to) = self.keys;
-        if to.has_sealed(secret) {
-            self.report.already += 1;
-            return;
-        }
-        let context = owner.context();
-        match from.open(secret, &context) {
-            Ok(plain) => {
-                *secret = to.seal(&plain, &context);
-                self.report.resealed += 1;
-            }
-            Err(_) => self.report.unopened += 1,
-        }
-    }
-}
-
-fn profile(_: &[u8], value: &[u8], visit: &mut Visit<'_>) -> Result<Vec<u8>, Unreadable> {
-    let mut profile = read_profile(value)?;
-    profile.visit_secrets(visit);
-    Ok(write_profile(&profile))
-}
-
-fn destination(_: &[u8], value: &[u8], visit: &mut Visit<'_>) -> Result<Vec<u8>, Unreadable> {
-    let mut destination = read_destination(value)?;
-    destination.visit_secrets(visit);
-    Ok(write_destination(&destination))
-}
-
-fn server_key(_: &[u8], value: &[u8], visit: &mut Visit<'_>) -> Result<Vec<u8>, Unreadable> {
-    let mut key = read_server_key(value)?;
-    visit(SecretOwner::ServerKey, &mut key);
-    Ok(write_server_key(&key))
 }
 
 fn bootstrap_config(
+    resealer: &mut Resealer<'_>,
     key: &[u8],
     value: &[u8],
-    visit: &mut Visit<'_>,
 ) -> Result<Vec<u8>, Unreadable> {
     let device = key::bootstrap::device_of(key).ok_or(Unreadable::Damaged("a device's key"))?;
-    let mut config = read_config(value)?;
-    for secret in config.keys_mut() {
-        visit(SecretOwner::Bootstrap(device), secret);
-    }
-    Ok(write_config(&config))
+    resealer.bootstrap_config(device, value)
 }
 
 fn idempotency_record(
+    resealer: &mut Resealer<'_>,
     key: &[u8],
     value: &[u8],
-    visit: &mut Visit<'_>,
 ) -> Result<Vec<u8>, Unreadable> {
     let of_call = key::idempotency::key_of(key).ok_or(Unreadable::Damaged("a call's key"))?;
     let device = key::idempotency::device_of(key, of_call)?;
-    let mut record = read_idempotency_record(of_call, device, value)?;
-    record.visit_secrets(visit);
-    Ok(write_idempotency_record(&record))
+    resealer.idempotency_record(of_call, device, value)
 }
 
 #[cfg(test)]
@@ -185,6 +116,8 @@ mod tests {
     };
     use engine::ids::DeviceKey;
     use engine::profile::Profile;
+    use engine::sealed::Sealed;
+    use engine::sealing::{HoldsSecrets as _, SecretOwner};
 
     use super::*;
     use crate::conformance::bootstrap::config;
@@ -225,13 +158,11 @@ mod tests {
         fill(home.path(), &key(1));
         // A run that ended after the devices, which are the first.
         let store = OfflineStore::open(home.path()).unwrap();
-        let mut rekeying = Rekeying {
-            store: &store,
-            keys: (&key(1), &key(2)),
-            report: RekeyReport::default(),
-        };
-        rekeying.reseal_all(Table::Device, profile).unwrap();
-        assert_eq!(rekeying.report.resealed, 3);
+        let (from, to) = (key(1), key(2));
+        let mut resealer = Resealer::new(&from, &to);
+        let [(devices, reseal), ..] = TABLES;
+        store.reseal_all(devices, reseal, &mut resealer).unwrap();
+        assert_eq!(resealer.report.resealed, 3);
         drop(store);
         let report = rekey(home.path(), &key(1), &key(2));
         assert_eq!((report.resealed, report.already), (SECRETS - 3, 3));
