@@ -16,11 +16,16 @@ use store::sealed::MasterKey;
 use store::{BackupFault, RestoreError, SledStore};
 
 use crate::config::Config;
+use crate::data_dir;
 use crate::demo::reachable;
 use crate::operator::OperatorToken;
-use crate::{data_dir, service};
+use crate::storage::{self, NotEmbedded};
 
 const PATH: &str = "/operator-api/v1/backup";
+
+/// What to use for a store on PostgreSQL.
+const INSTEAD_OF_BACKUP: &str = "back the database up with pg_dump or pg_basebackup";
+const INSTEAD_OF_RESTORE: &str = "restore the database with pg_restore or from a base backup";
 
 /// Why there is no backup, or no store restored from it.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +65,9 @@ pub enum BackupError {
     /// What was received is not a whole backup.
     #[error("the backup was not received whole: {0}")]
     Backup(#[from] BackupFault),
+    /// The store is a database.
+    #[error(transparent)]
+    NotEmbedded(#[from] NotEmbedded),
     /// A backup cannot be restored.
     #[error(transparent)]
     Restore(#[from] RestoreError),
@@ -72,7 +80,10 @@ pub fn make(config: &Config, to: &Path, api: Option<&str>) -> Result<(), BackupE
     }
     let url = match api {
         Some(base) => format!("{}{PATH}", base.trim_end_matches('/')),
-        None => url_of(config),
+        None => {
+            storage::directory(config, INSTEAD_OF_BACKUP)?;
+            url_of(config)
+        }
     };
     let token = OperatorToken::read(config).map_err(BackupError::OperatorToken)?;
     let partial = with_suffix(to, ".partial");
@@ -87,9 +98,9 @@ pub fn make(config: &Config, to: &Path, api: Option<&str>) -> Result<(), BackupE
 
 /// Restores the store of this configuration from a backup.
 pub fn restore(config: &Config, from: &Path) -> Result<(), BackupError> {
+    let store = storage::directory(config, INSTEAD_OF_RESTORE)?;
     let backup = File::open(from).map_err(failed(from))?;
     data_dir::open(&config.data_dir).map_err(failed(&config.data_dir))?;
-    let store = service::store_path(config);
     let rows = SledStore::restore(&store, BufReader::new(backup))?;
     println!("{}: {rows} rows restored", store.display());
     if config.master_key.is_none() && !MasterKey::is_in(&config.data_dir) {

@@ -1,9 +1,12 @@
 //! Is the store of a stopped service whole? Prints what is not, one line for each kind of problem.
 
-use std::path::Path;
+use std::error::Error;
 use std::process::ExitCode;
 
 use store::OfflineStore;
+
+use crate::config::Config;
+use crate::storage;
 
 /// The exit status if something is lost or damaged.
 const FINDINGS: u8 = 1;
@@ -11,14 +14,22 @@ const FINDINGS: u8 = 1;
 /// The exit status if the store cannot be read, or not to its end.
 const UNREADABLE: u8 = 2;
 
-/// Checks the store in a data directory.
-pub fn run(data_dir: &Path) -> ExitCode {
-    let store = match OfflineStore::open(&data_dir.join("store")) {
+/// What to use where the store is no directory.
+const INSTEAD: &str = "check the database with pg_amcheck";
+
+/// Checks the store of this configuration.
+pub fn run(config: &Config) -> ExitCode {
+    let unreadable = |error: &dyn Error| {
+        eprintln!("signalbox: {error}");
+        ExitCode::from(UNREADABLE)
+    };
+    let directory = match storage::directory(config, INSTEAD) {
+        Ok(directory) => directory,
+        Err(refused) => return unreadable(&refused),
+    };
+    let store = match OfflineStore::open(&directory) {
         Ok(store) => store,
-        Err(error) => {
-            eprintln!("signalbox: {error}");
-            return ExitCode::from(UNREADABLE);
-        }
+        Err(error) => return unreadable(&error),
     };
     let report = store.check();
     for finding in &report.findings {

@@ -221,6 +221,7 @@ fn argument(row: &'static SettingRow) -> Arg {
             .default_missing_value("true"),
         SettingKind::Text => argument.value_name("TEXT"),
         SettingKind::Secret => argument.value_name("SECRET"),
+        SettingKind::Url => argument.value_name("URL"),
         SettingKind::Number => argument.value_name("NUMBER"),
         SettingKind::List => argument.value_name("NUMBERS"),
     }

@@ -27,6 +27,7 @@ use engine::delivery::forwarding::DeliveryRules;
 use engine::job::runner::JobLimits;
 use engine::limits::Limits;
 use engine::limits::SmsRules;
+use store::PostgresUrl;
 
 use crate::telemetry::{LogFilter, LogFormat};
 use crate::tls::KeyFiles;
@@ -60,6 +61,8 @@ pub enum SettingKind {
     Text,
     /// A text that is never printed.
     Secret,
+    /// A URL, whose password is never printed.
+    Url,
     /// A number.
     Number,
     /// `true` or `false`.
@@ -155,8 +158,18 @@ settings! {
     tls_key: Option<PathBuf> = "", Text, parse::optional(parse::path);
     /// Directory for all data.
     data_dir: PathBuf = "./signalbox-data", Text, parse::path;
-    /// Storage engine: `embedded`, in the data directory, is the only one in this build.
-    store: StoreChoice = "embedded", Text, parse::store;
+    /// Where everything is stored: `embedded` means in the data directory, and
+    /// `postgres://user@host/database` in a PostgreSQL database.
+    store: StoreChoice = "embedded", Url, parse::store;
+    /// File with the password for PostgreSQL, if the URL has none.
+    store_password_file: Option<PathBuf> = "", Text, parse::optional(parse::path);
+    /// PEM file with additional CA certificates to trust for PostgreSQL.
+    store_ca_file: Option<PathBuf> = "", Text, parse::optional(parse::path);
+    /// Number of connections to PostgreSQL for short reads, and as many again for long ones; writes
+    /// have one more.
+    store_readers: usize = "4", Number, parse::number(1..=256);
+    /// How long the start waits for a PostgreSQL server that cannot be reached, in seconds.
+    store_wait_s: u32 = "60", Number, parse::number(0..=86_400);
     /// Open a store that has lost commits from its end, and go on without them.
     accept_loss: bool = "false", Switch, parse::switch;
     /// Token of the operator API, at least 32 characters; by default generated and stored in the
@@ -389,10 +402,12 @@ settings! {
 }
 
 /// Which store is used.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum StoreChoice {
     /// The one in the data directory.
     Embedded,
+    /// A PostgreSQL database.
+    Postgres(PostgresUrl),
 }
 
 /// Every setting, in display order.
@@ -587,8 +602,30 @@ impl Config {
         if self.coaps_cert.is_some() && self.coaps_key.is_none() {
             reading.fault("coaps_cert", "requires coaps_key".to_owned());
         }
+        self.check_store(reading);
         self.check_smpp(reading);
         self.check_oidc(reading);
+    }
+
+    fn check_store(&self, reading: &mut ConfigReader<'_>) {
+        match &self.store {
+            StoreChoice::Embedded => {
+                let files = [
+                    ("store_password_file", &self.store_password_file),
+                    ("store_ca_file", &self.store_ca_file),
+                ];
+                for (name, _) in files.into_iter().filter(|(_, file)| file.is_some()) {
+                    let why = "requires store to be the URL of a PostgreSQL database";
+                    reading.fault(name, why.to_owned());
+                }
+            }
+            StoreChoice::Postgres(url) => {
+                if url.has_password() && self.store_password_file.is_some() {
+                    let why = "must be empty, because store has a password";
+                    reading.fault("store_password_file", why.to_owned());
+                }
+            }
+        }
     }
 
     fn check_oidc(&self, reading: &mut ConfigReader<'_>) {

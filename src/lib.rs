@@ -17,5 +17,6 @@ pub mod rest_client;
 pub mod service;
 pub mod setting_file;
 pub mod smpp;
+pub mod storage;
 pub mod telemetry;
 pub mod tls;

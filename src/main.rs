@@ -133,7 +133,7 @@ fn print(_: &Config, layers: &Layers) -> Outcome {
 }
 
 fn check(config: &Config, _: &Layers) -> Outcome {
-    Ok(check::run(&config.data_dir))
+    Ok(check::run(config))
 }
 
 fn start_log(config: &Config, layers: &Layers) -> Result<(), Box<dyn Error>> {

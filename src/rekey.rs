@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use store::sealed::{KeyError, MasterKey};
-use store::{OfflineStore, OpenError, RekeyError, RekeyReport};
+use store::{RekeyError, RekeyReport};
 use zeroize::Zeroizing;
 
 use crate::config::Config;
-use crate::service;
+use crate::storage::{StorageError, UnusedStore};
 
 /// The exit status if a secret was sealed with neither key.
 const UNOPENED: u8 = 1;
@@ -28,7 +28,7 @@ const UNOPENED: u8 = 1;
 pub enum RekeyFault {
     /// The store cannot be opened.
     #[error("{0}; the service must be stopped")]
-    Store(#[from] OpenError),
+    Store(#[from] StorageError),
     /// A key cannot be used.
     #[error(transparent)]
     Key(#[from] KeyError),
@@ -57,7 +57,7 @@ pub enum RekeyFault {
 /// Changes the master key of the service with this configuration to the one in a file, or to a
 /// random one.
 pub fn run(config: &Config, new_key: Option<&Path>) -> Result<ExitCode, RekeyFault> {
-    let store = OfflineStore::open(&service::store_path(config))?;
+    let store = UnusedStore::open(config)?;
     let given = new_key.map(read).transpose()?;
     let report = match &config.master_key {
         Some(old) => {
@@ -87,7 +87,7 @@ pub fn run(config: &Config, new_key: Option<&Path>) -> Result<ExitCode, RekeyFau
 }
 
 fn in_data_dir(
-    store: &OfflineStore,
+    store: &UnusedStore,
     data_dir: &Path,
     given: Option<&str>,
 ) -> Result<RekeyReport, RekeyFault> {

@@ -14,10 +14,11 @@ use std::time::{Duration, Instant};
 
 use actix::{Actor as _, Addr};
 use actix_rt::System;
+use actix_web::web::ServiceConfig;
 use actors::arbiters::Arbiters;
 use actors::broker::BrokerConnector;
 use actors::campaigns::{CampaignParts, Campaigns};
-use actors::clock::{Clock, wall_clock};
+use actors::clock::Clock;
 use actors::delivery::{BrokerConnections, Deliveries, DeliveryParts, command_queue};
 use actors::image_files::ImageFiles;
 use actors::jobs::selection::DeviceSelection;
@@ -30,14 +31,14 @@ use actors::smpp::Smpp;
 use actors::sms::SmsValidity;
 use actors::sms::network::SmsNetwork;
 use actors::socket::{self, Open};
-use actors::web::{self, Drain, Listening, Web};
+use actors::web::{self, Drain, Listening, Routes, Web};
 use engine::associations::AssociationSecrets;
 use engine::associations::server_key::ServerKey;
 use engine::directory::bootstrap::ServiceUris;
 use engine::firmware::delivery::DownloadUris;
 use engine::rules::{EndpointTrust, NoSecBootstrap, Rules, TransmissionRules};
-use store::sealed::{KeyError, MasterKey};
-use store::{Commit, OpenError, Options, Pressure, SledStore, Store, Unavailable};
+use store::sealed::MasterKey;
+use store::{Commit, Pressure, Store, Unavailable};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 use tracing::{info, warn};
@@ -51,10 +52,15 @@ use crate::deliveries::{self, DeliveryError};
 use crate::oidc::{self, IdentityProviderError};
 use crate::operator::OperatorToken;
 use crate::smpp::{self, LinkError};
+use crate::storage::{self, Storage, StorageError};
 use crate::tls::{Certificate, TlsError};
 
 /// The pause before the process is replaced, so that one that fails at once does not do so often.
 const RESTART_PAUSE: Duration = Duration::from_secs(1);
+
+/// The pause before a server of the store that cannot be reached is tried again: the first one, and
+/// the longest, to which it doubles.
+const STORE_PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
 
 /// How often it is asked whether the store has failed.
 const STORE_LOOK: Duration = Duration::from_millis(500);
@@ -72,22 +78,10 @@ pub enum StartError {
     },
     /// The store cannot be opened.
     #[error(transparent)]
-    Store(#[from] OpenError),
+    Store(#[from] StorageError),
     /// The store does not respond.
     #[error(transparent)]
     StoreSilent(#[from] Unavailable),
-    /// The master key cannot be read or generated.
-    #[error(transparent)]
-    MasterKey(#[from] KeyError),
-    /// There is a store, and its key is gone.
-    #[error(
-        "the file master-key is missing in {0}: put it back, or set SIGNALBOX_MASTER_KEY; without \
-         it the secrets in the store cannot be decrypted"
-    )]
-    MasterKeyMissing(PathBuf),
-    /// Some secrets may be sealed with the next master key.
-    #[error("the change of the master key in {0} was interrupted: run `signalbox rekey` again")]
-    MasterKeyChanging(PathBuf),
     /// The private key of the service cannot be used.
     #[error(transparent)]
     ServerKey(#[from] StoredKeyError),
@@ -151,16 +145,12 @@ impl Service {
             path: config.data_dir.clone(),
             source,
         })?;
-        // The key is there before the store, whose secrets would be lost without it.
-        let new_key = (!has_store(config))
-            .then(|| master_key(config))
-            .transpose()?;
-        let store = SledStore::open(store_options(config))?;
-        let master_key = Arc::new(new_key.map_or_else(|| master_key(config), Ok)?);
-        let lost = store.accepted_loss();
-        let store = Arc::new(store);
-        let backups = store.clone();
-        let store: Arc<dyn Store> = store;
+        let Storage {
+            store,
+            backups,
+            lost,
+            master_key,
+        } = open_store(config).await?;
         let operator = OperatorToken::load_or_make(config).map_err(StartError::OperatorToken)?;
         let clock = Clock::new();
         let (commands, broker_commands) = command_queue();
@@ -378,6 +368,38 @@ pub fn serve(config: &Config, replace: fn(Duration) -> Infallible) -> Result<(),
     })
 }
 
+/// Opens the store. A server that cannot be reached is waited for, and health checks are told.
+async fn open_store(config: &Config) -> Result<Storage, StartError> {
+    let deadline = Instant::now() + Duration::from_secs(config.store_wait_s.into());
+    let (mut pause, longest) = STORE_PAUSES;
+    let mut waiting = None;
+    loop {
+        let opened = storage::open(config).await;
+        let is_away = opened.as_ref().is_err_and(StorageError::is_transient);
+        if !is_away || Instant::now() + pause > deadline {
+            if let Some(web) = waiting {
+                stopped(&web).await;
+            }
+            return Ok(opened?);
+        }
+        if let Err(error) = &opened {
+            warn!(%error, "waiting for the server of the store");
+        }
+        if waiting.is_none() {
+            waiting = Some(WebListener::open_for_health(config)?.start_waiting()?);
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(longest);
+    }
+}
+
+/// Returns once a web actor has ended its calls.
+async fn stopped(web: &Addr<Web>) {
+    if web.send(Drain).await.is_err() {
+        warn!("a web actor has stopped");
+    }
+}
+
 /// Returns when the store has failed.
 async fn failed(commits: &dyn Commit) {
     let mut looks = tokio::time::interval(STORE_LOOK);
@@ -568,11 +590,32 @@ impl WebListener {
         })
     }
 
+    /// The listener of the part that has the health checks.
+    fn open_for_health(config: &Config) -> Result<Self, StartError> {
+        let files = config.tls();
+        let certificate = files.map(|(cert, key)| Certificate::load(cert, key));
+        let certificate = certificate.transpose()?;
+        let address = config.operator_http.unwrap_or(config.http);
+        let with = (config, certificate.as_ref());
+        Self::open("HTTP", address, ServedRoutes::Operator, with)
+    }
+
     fn start(self, state: &ApiState) -> Result<Addr<Web>, StartError> {
         let (state, served) = (state.clone(), self.served);
-        let routes = Arc::new(move |app: &mut actix_web::web::ServiceConfig| {
+        self.start_with(Arc::new(move |app: &mut ServiceConfig| {
             api::configure(app, state.clone(), served);
-        });
+        }))
+    }
+
+    /// Starts with what is answered while there is no store.
+    fn start_waiting(self) -> Result<Addr<Web>, StartError> {
+        let clock = Clock::new();
+        self.start_with(Arc::new(move |app: &mut ServiceConfig| {
+            api::configure_waiting(app, clock.clone());
+        }))
+    }
+
+    fn start_with(self, routes: Routes) -> Result<Addr<Web>, StartError> {
         Web::start_serving(self.listening, routes).map_err(refused(self.what, self.address))
     }
 }
@@ -601,49 +644,12 @@ fn refused(what: &'static str, address: SocketAddr) -> impl Fn(io::Error) -> Sta
     }
 }
 
-fn store_options(config: &Config) -> Options {
-    Options {
-        cache_bytes: u64::from(config.store_cache_mib) << 20,
-        queue_max: config.store_queue_max,
-        disk_reserve_bytes: u64::from(config.disk_reserve_mib) << 20,
-        reserve_file_bytes: u64::from(config.disk_reserve_file_mib) << 20,
-        last_values_max: config.last_values_max,
-        accept_loss: config.accept_loss,
-        now: wall_clock,
-        ..Options::at(store_path(config))
-    }
-}
-
-fn has_store(config: &Config) -> bool {
-    store_path(config).join("rows").exists()
-}
-
 /// Opens the files of firmware images, and removes those that an upload or a removal left behind.
 async fn image_files(config: &Config, store: &dyn Store) -> Result<ImageFiles, StartError> {
     let images = store.images().await?;
     let images: Vec<_> = images.iter().map(|image| image.id).collect();
     let path = config.data_dir.join("firmware");
     ImageFiles::open(&path, &images).map_err(|source| StartError::DataDir { path, source })
-}
-
-/// The directory of the store.
-pub(crate) fn store_path(config: &Config) -> PathBuf {
-    config.data_dir.join("store")
-}
-
-/// The key of the secrets in the store; a new one is generated only where there is no store yet.
-fn master_key(config: &Config) -> Result<MasterKey, StartError> {
-    let key = match &config.master_key {
-        Some(key) => MasterKey::parse(key.expose()),
-        None if has_store(config) && !MasterKey::is_in(&config.data_dir) => {
-            return Err(StartError::MasterKeyMissing(config.data_dir.clone()));
-        }
-        None if MasterKey::is_being_replaced(&config.data_dir) => {
-            return Err(StartError::MasterKeyChanging(config.data_dir.clone()));
-        }
-        None => MasterKey::load_or_make(&config.data_dir),
-    };
-    Ok(key?)
 }
 
 /// The secrets of DTLS. Cookies live for seconds; tickets are to survive the process, whatever ends

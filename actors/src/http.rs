@@ -8,7 +8,7 @@
 pub(crate) mod fault;
 pub mod identity_provider;
 pub(crate) mod resolver;
-pub(crate) mod trust;
+pub mod trust;
 
 use std::fmt;
 use std::sync::Arc;

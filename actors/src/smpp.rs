@@ -71,8 +71,7 @@ impl Smpp {
         network: SmsNetwork,
         options: LinkOptions,
     ) -> Result<Self, HttpError> {
-        let roots = Arc::new(trust::roots(options.authorities.as_deref())?);
-        let tls = Arc::new(trust::trusting(roots).with_no_client_auth());
+        let tls = Arc::new(trust::client_config(options.authorities.as_deref())?);
         let is_bound = Arc::new(AtomicBool::new(false));
         let parts = Arc::new(LinkParts {
             clock,

@@ -264,8 +264,9 @@ impl ConfigReader<'_> {
     /// Adds a fault of a setting's value.
     pub(super) fn fault(&mut self, name: &str, why: String) {
         let given = self.layers.of(name);
-        let secret = rows().any(|row| row.name == name && row.kind == SettingKind::Secret);
-        // A URL may contain a password.
+        let kinds = [SettingKind::Secret, SettingKind::Url];
+        let secret = rows().any(|row| row.name == name && kinds.contains(&row.kind));
+        // Another text may be a URL with a password by mistake.
         let quotable = !secret && !given.text.contains('@');
         let why = if quotable {
             format!("{why}, not {:?}", given.text)

@@ -10,6 +10,7 @@ use actors::smpp::SmppServer;
 use engine::BlockSize;
 use engine::bootstrap::AccountSecurity;
 use engine::directory::bootstrap::{InvalidServerUri, check_uri, parse_uri};
+use store::PostgresUrl;
 use zeroize::Zeroizing;
 
 use super::StoreChoice;
@@ -250,11 +251,15 @@ pub(crate) fn smpp_password(text: &str) -> Result<SecretText, String> {
     smpp_field(SMPP_PASSWORD_MAX)(text).map(|text| SecretText(text.into()))
 }
 
-/// A store that this build supports.
+/// The embedded store, or the URL of a database.
 pub(super) fn store(text: &str) -> Result<StoreChoice, String> {
     match text {
         "embedded" => Ok(StoreChoice::Embedded),
-        _ => Err("must be `embedded` in this build".to_owned()),
+        url if url.starts_with("postgres") => {
+            let url = PostgresUrl::parse(url).map_err(|why| why.to_string());
+            url.map(StoreChoice::Postgres)
+        }
+        _ => Err("must be `embedded` or postgres://user@host/database".to_owned()),
     }
 }
 

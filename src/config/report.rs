@@ -33,8 +33,19 @@ fn shown(kind: SettingKind, text: &str) -> String {
         SettingKind::List => format!("[{}]", text.split(',').collect::<Vec<_>>().join(", ")),
         SettingKind::Secret if text.is_empty() => "\"\"".to_owned(),
         SettingKind::Secret => "\"********\"".to_owned(),
+        SettingKind::Url => quoted(&without_password(text)),
         SettingKind::Text => quoted(text),
     }
+}
+
+/// A URL with its password masked.
+fn without_password(url: &str) -> String {
+    let masked = url.split_once("://").and_then(|(scheme, rest)| {
+        let (credentials, place) = rest.split_once('@')?;
+        let (user, _) = credentials.split_once(':')?;
+        Some(format!("{scheme}://{user}:********@{place}"))
+    });
+    masked.unwrap_or_else(|| url.to_owned())
 }
 
 /// A basic string of TOML: what JSON escapes, TOML reads the same.

@@ -246,12 +246,61 @@ fn a_secret_is_neither_printed_nor_quoted_in_a_fault() {
 }
 
 #[test]
-fn a_password_in_a_url_is_not_quoted() {
+fn a_password_in_a_url_is_neither_printed_nor_quoted() {
     let mut layers = Layers::of_defaults();
-    layers.add_environment(variables(&[("SIGNALBOX_STORE", "postgres://me:s3cret@db")]));
-    let faults = Config::of(&layers).unwrap_err().to_string();
-    let expected = "environment SIGNALBOX_STORE: must be `embedded` in this build";
-    assert!(faults.ends_with(expected), "{faults}");
+    let url = "postgres://me:s3cret@db.example,db2.example/signalbox?sslmode=require";
+    layers.add_environment(variables(&[("SIGNALBOX_STORE", url)]));
+    let masked = "store = \"postgres://me:********@db.example,db2.example/signalbox?\
+                  sslmode=require\"  # environment SIGNALBOX_STORE\n";
+    assert!(layers.to_string().contains(masked), "{layers}");
+    let config = Config::of(&layers).unwrap();
+    assert!(!format!("{config:?}").contains("s3cret"));
+    for (refused, why) in [
+        (
+            "mysql://me:s3cret@db",
+            "must be `embedded` or postgres://user@host/database",
+        ),
+        (
+            "postgres://me:s3cret@db:x",
+            "invalid value for option `port`",
+        ),
+        (
+            "postgres://db/a?password=s3cret",
+            "a password must be before the host",
+        ),
+        ("http_proxy", "must be `embedded`"),
+    ] {
+        layers.add_flags(vec![("store", refused.to_owned())]);
+        let faults = Config::of(&layers).unwrap_err().to_string();
+        let expected = format!("flag --store: {why}");
+        assert!(faults.contains(&expected), "{faults}");
+        assert!(!faults.contains("s3cret"), "{faults}");
+    }
+}
+
+#[test]
+fn files_for_postgres_require_its_url_and_one_password_is_enough() {
+    let faults_of = |given: &[(&str, &str)]| {
+        let mut layers = Layers::of_defaults();
+        layers.add_environment(variables(given));
+        Config::of(&layers).map_or_else(|faults| faults.to_string(), |_| String::new())
+    };
+    let file = ("SIGNALBOX_STORE_PASSWORD_FILE", "/run/secrets/password");
+    let authorities = ("SIGNALBOX_STORE_CA_FILE", "/etc/ssl/ours.pem");
+    let faults = faults_of(&[file, authorities]);
+    for name in ["STORE_PASSWORD_FILE", "STORE_CA_FILE"] {
+        let expected = format!("SIGNALBOX_{name}: requires store to be the URL");
+        assert!(faults.contains(&expected), "{faults}");
+    }
+    let url = ("SIGNALBOX_STORE", "postgres://me@db.example/signalbox");
+    assert_eq!(faults_of(&[url, file, authorities]), "");
+    let with_password = (
+        "SIGNALBOX_STORE",
+        "postgres://me:s3cret@db.example/signalbox",
+    );
+    let faults = faults_of(&[with_password, file]);
+    assert!(faults.contains("because store has a password"), "{faults}");
+    assert!(!faults.contains("s3cret"), "{faults}");
 }
 
 #[test]

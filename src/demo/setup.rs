@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::config::{Config, Layers, Source};
+use crate::config::{Config, Layers, Source, StoreChoice};
 
 /// The configuration of the demo, and what was created for it.
 pub(super) struct DemoSetup {
@@ -61,6 +61,7 @@ impl DemoSetup {
         if is_ours(layers, "udp") && is_taken(UdpSocket::bind(config.udp)) {
             changes.push(give_way(&mut config.udp));
         }
+        config.store = StoreChoice::Embedded;
         let mut directory = None;
         if is_ours(layers, "data_dir") {
             let made = TemporaryDirectory::make(&std::env::temp_dir())?;

@@ -4,7 +4,6 @@
 //! apart from that it is trusted no more than they are: redirects are not followed, proxies of the
 //! environment are not used, and time and size of a response are bounded.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::ACCEPT;
@@ -61,9 +60,8 @@ impl IdentityProviderHttp {
     }
 
     pub(super) fn within(timeout: Duration, authorities: Option<&[u8]>) -> Result<Self, HttpError> {
-        let roots = Arc::new(trust::roots(authorities)?);
         let client = Client::builder()
-            .tls_backend_preconfigured(trust::trusting(roots).with_no_client_auth())
+            .tls_backend_preconfigured(trust::client_config(authorities)?)
             .no_proxy()
             .redirect(redirect::Policy::none())
             .referer(false)

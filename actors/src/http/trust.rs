@@ -34,6 +34,13 @@ pub(crate) fn trusting(roots: Arc<RootCertStore>) -> ConfigBuilder<ClientConfig,
         .with_root_certificates(roots)
 }
 
+/// The TLS configuration of a client that trusts the authorities of the system, and those of this
+/// PEM text.
+pub fn client_config(authorities: Option<&[u8]>) -> Result<ClientConfig, HttpError> {
+    let roots = Arc::new(roots(authorities)?);
+    Ok(trusting(roots).with_no_client_auth())
+}
+
 /// Adds the authorities of a PEM text.
 pub(crate) fn add(roots: &mut RootCertStore, pem: &[u8]) -> Result<(), HttpError> {
     let refused = |why: &dyn ToString| HttpError::Authorities(why.to_string());
