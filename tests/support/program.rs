@@ -47,6 +47,11 @@ impl Program {
         writeln!(input, "{line}").unwrap();
     }
 
+    /// Closes the program's standard input.
+    pub(crate) fn close_input(&mut self) {
+        self.input = None;
+    }
+
     /// The next line of output for which `pick` returns something; other lines are skipped.
     pub(crate) fn wait_for<T>(&mut self, awaited: &str, pick: impl Fn(&str) -> Option<T>) -> T {
         self.wait_for_within(PATIENCE, awaited, pick)

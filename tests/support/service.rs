@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use tempfile::TempDir;
 
+use super::postgres::database_of_tests;
 use super::program::Program;
 
 /// A running service with a data directory and ports of its own.
@@ -15,6 +16,8 @@ pub(crate) struct Service {
     program: Program,
     data: TempDir,
     settings: Vec<(String, String)>,
+    /// The URL of its database, if it has one.
+    database: Option<String>,
     /// The address of its API.
     pub(crate) http: SocketAddr,
     /// The CoAP address for devices.
@@ -57,16 +60,27 @@ impl Service {
         Self::start_at(Ipv4Addr::UNSPECIFIED.into(), settings)
     }
 
+    /// Starts a service on a PostgreSQL database.
+    pub(crate) fn start_on(database: &str, settings: &[(&str, &str)]) -> Self {
+        Self::start_storing(Some(database.to_owned()), own_address(), settings)
+    }
+
     fn start_at(ip: IpAddr, settings: &[(&str, &str)]) -> Self {
+        Self::start_storing(database_of_tests(), ip, settings)
+    }
+
+    fn start_storing(database: Option<String>, ip: IpAddr, settings: &[(&str, &str)]) -> Self {
         let data = TempDir::new().unwrap();
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let settings: Vec<(String, String)> = settings.iter().map(own).collect();
         let any_port = SocketAddr::new(ip, 0);
-        let (program, doors) = launch(&data, &settings, [any_port; 3]);
+        let mut command = command_of(&data, database.as_deref(), &settings);
+        let (program, doors) = launch(&mut command, [any_port; 3]);
         Self {
             program,
             data,
             settings,
+            database,
             http: doors.http,
             coap: doors.coap,
             coaps: doors.coaps,
@@ -110,7 +124,8 @@ impl Service {
     /// Starts the service again on its data and on the same addresses.
     pub(crate) fn start_again(&mut self) {
         let addresses = [self.coap, self.coaps, self.udp];
-        let (mut program, doors) = launch(&self.data, &self.settings, addresses);
+        let mut command = command_of(&self.data, self.database.as_deref(), &self.settings);
+        let (mut program, doors) = launch(&mut command, addresses);
         program.follow_up(&mut self.program);
         self.program = program;
         self.http = doors.http;
@@ -216,22 +231,13 @@ fn own_address() -> IpAddr {
 /// service, and the port of a device might be the same by chance.
 const HTTP: &str = "127.255.0.1:0";
 
-fn launch(
-    data: &TempDir,
-    settings: &[(String, String)],
-    [coap, coaps, udp]: [SocketAddr; 3],
-) -> (Program, ServiceAddresses) {
+fn command_of(data: &TempDir, database: Option<&str>, settings: &[(String, String)]) -> Command {
     let mut command = signalbox();
-    command
-        .arg("serve")
-        .args(["--http", HTTP])
-        .arg("--coap")
-        .arg(coap.to_string())
-        .arg("--coaps")
-        .arg(coaps.to_string())
-        .arg("--udp")
-        .arg(udp.to_string());
+    command.arg("serve").args(["--http", HTTP]);
     command.arg("--data-dir").arg(data.path());
+    if let Some(database) = database {
+        command.env("SIGNALBOX_STORE", database);
+    }
     command
         .env("SIGNALBOX_STORE_CACHE_MIB", "16")
         // Tests call as fast as they can.
@@ -240,7 +246,17 @@ fn launch(
     for (name, value) in settings {
         command.env(name, value);
     }
-    let mut program = Program::start(&mut command);
+    command
+}
+
+fn launch(
+    command: &mut Command,
+    [coap, coaps, udp]: [SocketAddr; 3],
+) -> (Program, ServiceAddresses) {
+    command.arg("--coap").arg(coap.to_string());
+    command.arg("--coaps").arg(coaps.to_string());
+    command.arg("--udp").arg(udp.to_string());
+    let mut program = Program::start(command);
     let doors = announced(&mut program);
     (program, doors)
 }

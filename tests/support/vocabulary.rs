@@ -15,6 +15,7 @@ pub(crate) mod kernel;
 pub(crate) mod lwm2m;
 pub(crate) mod plain;
 pub(crate) mod poll;
+pub(crate) mod postgres;
 pub(crate) mod program;
 pub(crate) mod secured;
 pub(crate) mod service;

@@ -1,7 +1,7 @@
 //! Which steps are the project's tests, and which are the whole CI run?
 
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::console;
@@ -10,6 +10,15 @@ use crate::prepare;
 use crate::steps::{self, Stop, cargo, step};
 use crate::supply;
 use crate::tally::Tally;
+
+/// The tests of the service that look at the files of the embedded store.
+const OF_FILES: [&str; 5] = [
+    "backup::",
+    "full_disk::",
+    "load::",
+    "operations::",
+    "secrets::",
+];
 
 /// Prepares the machine, then runs every test.
 pub(crate) fn test() -> Result<(), Stop> {
@@ -60,23 +69,39 @@ fn lint(targets: &[&str]) -> Result<(), Stop> {
 
 fn every_test(tally: &mut Tally) -> Result<(), Stop> {
     step("tests", || {
-        counted(&["--workspace", "--no-fail-fast"], tally)
+        counted(&mut tests(&["--workspace", "--no-fail-fast"]), tally)
     })?;
     fuzz::short()?;
     console::check()?;
     step("tests on PostgreSQL", || {
-        counted(&["--package", "store", "--test", "postgres"], tally)
+        counted(
+            &mut tests(&["--package", "store", "--test", "postgres"]),
+            tally,
+        )
     })?;
-    step("interop tests", || counted(&["--test", "interop"], tally))?;
-    step("browser tests", || counted(&["--test", "browser"], tally))
+    step("service tests on PostgreSQL", || {
+        let mut service = tests(&["--test", "service", "--"]);
+        service.args(OF_FILES.iter().flat_map(|tests| ["--skip", tests]));
+        counted(service.env("TEST_STORE", "postgres"), tally)
+    })?;
+    step("interop tests", || {
+        counted(&mut tests(&["--test", "interop"]), tally)
+    })?;
+    step("browser tests", || {
+        counted(&mut tests(&["--test", "browser"]), tally)
+    })
 }
 
-/// Runs `cargo test`, prints its output and counts its results.
-fn counted(arguments: &[&str], tally: &mut Tally) -> Result<(), Stop> {
+fn tests(arguments: &[&str]) -> Command {
     let mut command = cargo();
     command
         .args(["test", "--locked", "--profile", "ci"])
         .args(arguments);
+    command
+}
+
+/// Runs tests, prints their output and counts their results.
+fn counted(command: &mut Command, tally: &mut Tally) -> Result<(), Stop> {
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
@@ -96,7 +121,7 @@ fn counted(arguments: &[&str], tally: &mut Tally) -> Result<(), Stop> {
     }
     Err(Stop::Failed(format!(
         "{} ended with {status}",
-        steps::shown(&command)
+        steps::shown(command)
     )))
 }
 
