@@ -353,9 +353,19 @@ fn an_image_is_downloaded_over_a_session_beside_that_of_the_registration() {
     let mut registered = SecuredDevice::connected(DEVICE_IP, &service, "meter-2", PSK);
     registered.register(&register("meter-2", 1));
     let mut downloading = SecuredDevice::connected(DEVICE_IP, &service, "meter-2", PSK);
-    let whole = downloading.ask(&request(Code::GET, 1).with_uri_path(path));
-    assert_eq!(whole.code, Code::CONTENT);
-    assert_eq!(whole.payload, IMAGE.as_bytes());
+    let path: Vec<_> = path.collect();
+    let mut taken = Vec::new();
+    for number in 0..3 {
+        // A NAT gives it another port.
+        downloading.move_to_another_port(&service);
+        let block = Block::new(u32::from(number), More::No, BlockSize::MIN);
+        let get = request(Code::GET, 1 + number).with_uri_path(&path);
+        let part = downloading.ask(&get.with_block2(block));
+        assert_eq!(part.code, Code::CONTENT);
+        assert_eq!(part.block2().map(Block::has_more), Some(number < 2));
+        taken.extend(part.payload);
+    }
+    assert_eq!(taken, IMAGE.as_bytes());
     caller.create_action("meter-2", &read("/3/0/9"));
     let asked = registered.receive_request();
     assert!(asked.uri_path().eq(["3", "0", "9"]), "{asked:?}");

@@ -1,5 +1,7 @@
 //! Are devices that speak CoAP over DTLS known by their keys, and reached through their sessions?
 
+mod rebinding;
+
 use std::fs;
 use std::net::UdpSocket;
 
