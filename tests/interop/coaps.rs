@@ -101,6 +101,32 @@ fn leshan_registers_sends_and_answers_over_dtls() {
 }
 
 #[test]
+fn leshan_without_a_connection_id_resumes_its_session_after_nat_and_after_a_clean_restart() {
+    let (mut service, mut caller) = start();
+    let nat = Nat::start(service.coaps);
+    let mut device = leshan(&nat, "-1");
+    wait_for(&mut device, "registered");
+    let association = caller.inspect(ID)["association"].take();
+    assert_eq!(association["connectionId"], false, "{association}");
+    assert_eq!(association["resumed"], false, "{association}");
+    for is_restarted in [false, true] {
+        if is_restarted {
+            assert!(service.stop().success());
+            service.start_again();
+            caller.follow(&service);
+        }
+        nat.rebind();
+        device.write_line("update");
+        wait_for(&mut device, "updated");
+        let action = caller.perform(ID, &read("/3/0/0"));
+        assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+        let association = caller.inspect(ID)["association"].take();
+        assert_eq!(association["connectionId"], false, "{association}");
+        assert_eq!(association["resumed"], true, "{association}");
+    }
+}
+
+#[test]
 fn leshan_keeps_its_registration_after_a_crash() {
     let (mut service, mut caller) = start();
     let nat = Nat::start(service.coaps);

@@ -9,6 +9,7 @@ import org.eclipse.californium.elements.config.Configuration;
 import org.eclipse.californium.scandium.config.DtlsConfig;
 import org.eclipse.leshan.client.LeshanClient;
 import org.eclipse.leshan.client.LeshanClientBuilder;
+import org.eclipse.leshan.client.engine.DefaultRegistrationEngineFactory;
 import org.eclipse.leshan.client.object.Device;
 import org.eclipse.leshan.client.object.Security;
 import org.eclipse.leshan.client.object.Server;
@@ -28,8 +29,8 @@ import org.eclipse.leshan.transport.californium.client.endpoint.coaps.CoapsClien
  * A LwM2M device on Eclipse Leshan over DTLS: {@code ADDRESS:PORT NAME CONNECTION_ID psk KEY}, or
  * {@code rpk} or {@code x509} with its own public key or certificate, its private key and the public
  * key or certificate of the server, each in base64 of DER. {@code CONNECTION_ID} is the length of
- * its own Connection IDs. Each line on standard input is one command: {@code send} or
- * {@code update}. It prints {@code registered}, {@code register-failed}, {@code updated} and
+ * its own Connection IDs, or -1 for no such extension: then it resumes its session before each
+ * update. Each line on standard input is one command: {@code send} or {@code update}. It prints {@code registered}, {@code register-failed}, {@code updated} and
  * {@code sent CODE}.
  */
 final class SecuredLeshanDevice {
@@ -48,12 +49,16 @@ final class SecuredLeshanDevice {
         CaliforniumClientEndpointsProvider.Builder endpoints =
                 new CaliforniumClientEndpointsProvider.Builder(new CoapsClientProtocolProvider());
         Configuration configuration = endpoints.createDefaultConfiguration();
-        configuration.set(DtlsConfig.DTLS_CONNECTION_ID_LENGTH, Integer.valueOf(arguments[2]));
+        Integer connectionId = Integer.valueOf(arguments[2]);
+        configuration.set(DtlsConfig.DTLS_CONNECTION_ID_LENGTH, connectionId);
         endpoints.setConfiguration(configuration);
         endpoints.setClientAddress(InetAddress.getByName("127.0.0.1"));
+        DefaultRegistrationEngineFactory registration = new DefaultRegistrationEngineFactory();
+        registration.setReconnectOnUpdate(connectionId < 0);
+        registration.setResumeOnConnect(connectionId < 0);
         LeshanClient client = new LeshanClientBuilder(arguments[1]).setObjects(objects.createAll())
                 .setDataSenders(new ManualDataSender()).setEndpointsProviders(endpoints.build())
-                .build();
+                .setRegistrationEngineFactory(registration).build();
         client.addObserver(new Printer());
         client.start();
         BufferedReader commands = new BufferedReader(
