@@ -3,7 +3,6 @@
 mod rebinding;
 
 use std::fs;
-use std::net::UdpSocket;
 
 use dtls::{AlertDescription, CipherSuite, ClientConfig, HandshakeFailure};
 use protocol::coap::code::Code;
@@ -15,7 +14,7 @@ use crate::test_service::{PATIENT, start};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::http::Request;
 use crate::vocabulary::lwm2m::{outcome, read};
-use crate::vocabulary::plain::{ReportedData, answer, data, datagram};
+use crate::vocabulary::plain::{ReportedData, UdpDevice, answer, data, datagram};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::secured::SecuredDevice;
 use crate::vocabulary::wire::{DeviceSocket, register, register_with, request, update};
@@ -25,6 +24,9 @@ const KEY: &str = "a key of 16 byte";
 
 /// An address of no device: nobody here has one of its own.
 const HERE: &str = "127.0.0.21";
+
+/// Another one.
+const ELSEWHERE: &str = "127.0.0.22";
 
 #[test]
 fn a_device_registers_sends_and_answers_requests_over_dtls() {
@@ -109,12 +111,23 @@ fn a_device_with_security_dtls_is_refused_without_it() {
     assert_eq!(caller.inspect(ID)["security"], "DTLS");
     assert_eq!(plain.ask(&register(ID, 2)).code, Code::FORBIDDEN);
     assert_eq!(plain.ask(&data("t", "1", 3)).code, Code::UNAUTHORIZED);
-    let bare = UdpSocket::bind((HERE, 0)).unwrap();
-    bare.send_to(b"on", service.udp).unwrap();
-    let why = |entry: &Value| text(&entry["description"]).contains("over DTLS alone");
-    until("a log entry", || {
-        caller.log_entries().iter().find(|it| why(it)).cloned()
-    });
+    // Of a device that sends nothing else: a refusal of each device is logged once a minute.
+    caller.create_device("meter-2", ELSEWHERE);
+    caller.amend_device("meter-2", &json!({ "security": "DTLS" }));
+    UdpDevice::from(ELSEWHERE, &service).send(b"on");
+    for (id, what) in [
+        (ID, format!("A registration from {HERE}:")),
+        ("meter-2", format!("Data from {ELSEWHERE}:")),
+    ] {
+        let entry = until("a log entry", || {
+            let mut entries = caller.log_entries().into_iter();
+            entries.find(|entry| entry["iccid"] == id && entry["category"] == "error")
+        });
+        let description = text(&entry["description"]);
+        assert!(description.starts_with(&what), "{description}");
+        assert!(description.contains("over DTLS alone"), "{description}");
+    }
+    assert_eq!(caller.messages("meter-2"), [] as [Value; 0]);
     let refused = caller
         .try_over("UDP", ID, &datagram("on", 4_000))
         .expect(409);

@@ -2,8 +2,9 @@
 
 use protocol::coap::code::Code;
 
-use super::vocabulary::{DeviceFixture, Lines, OBJECTS, coap, peer, read};
+use super::vocabulary::{DeviceFixture, Lines, MINUTE, OBJECTS, S, coap, logged, peer, read};
 use crate::action::{Method, Status};
+use crate::associations::handshake::HandshakeFault;
 
 /// The association of the device, at addresses other than its own.
 const HERE: &str = "10.0.9.1:5684 over DTLS";
@@ -65,6 +66,28 @@ fn a_registration_with_the_name_of_another_device_is_refused() {
         "{refused:?}"
     );
     assert_eq!(fixture.snapshot().registration, None);
+}
+
+#[test]
+fn refused_handshakes_are_logged_once_a_minute_and_counted() {
+    let mut fixture = DeviceFixture::registered();
+    let entry = |unlogged| {
+        logged(&format!(
+            "CoAP[UnauthorizedDevice] Error: A DTLS handshake from {} was rejected: the sender \
+             has another key than the device. The device has the IP address 10.0.0.1 and is \
+             registered at 10.0.0.1:5683.{unlogged}",
+            peer(THERE)
+        ))
+    };
+    let mut refuse_at = |at| {
+        let fixture = fixture.at(at);
+        fixture.is_refused_a_handshake(THERE, HandshakeFault::WrongKey)
+    };
+    assert_eq!(refuse_at(S), entry(""));
+    assert_eq!(refuse_at(2 * S), [""; 0]);
+    assert_eq!(refuse_at(3 * S), [""; 0]);
+    let unlogged = " Rejected since 2023-11-14T22:13:22.000Z and not logged: 2 more.";
+    assert_eq!(refuse_at(S + MINUTE), entry(unlogged));
 }
 
 fn sent(to: &str, message: &str) -> Lines {

@@ -24,9 +24,10 @@ use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 
 use crate::action::{Action, NewAction};
+use crate::associations::handshake::HandshakeFault;
 use crate::change::{Change, Expect};
 use crate::credentials::DeviceCredentials;
-use crate::datagram::Datagram;
+use crate::datagram::{Datagram, RefusedHandshake};
 use crate::delivery::address::policy::AddressPolicy;
 use crate::device::Device;
 use crate::device::objects::ObjectLists;
@@ -293,6 +294,17 @@ impl DeviceFixture {
             message: Message::decode(&message.encode()).unwrap(),
         };
         self.step(|device, m, out| device.handle_datagram(m, &datagram, out))
+            .1
+    }
+
+    /// A handshake is refused to somebody who claims to be the device.
+    pub(super) fn is_refused_a_handshake(&mut self, from: &str, why: HandshakeFault) -> Lines {
+        let refused = RefusedHandshake {
+            number: 0,
+            peer: peer(from),
+            why,
+        };
+        self.step(|device, m, out| device.handle_refused_handshake(m, refused, out))
             .1
     }
 
