@@ -220,6 +220,18 @@ mod tests {
     }
 
     #[test]
+    fn no_secret_is_printed() {
+        let master = MasterSecret([0xA7; MASTER_SECRET_LENGTH]);
+        let randoms = Randoms {
+            client: [1; 32],
+            server: [2; 32],
+        };
+        let keys = master.traffic_keys(RecordCipher::Gcm, &randoms);
+        assert_eq!(format!("{master:?}"), "MasterSecret(..)");
+        assert_eq!(format!("{:?}", keys.client), "TrafficKey(..)");
+    }
+
+    #[test]
     fn the_premaster_secret_of_a_key_has_zeros_in_place_of_another_secret() {
         assert_eq!(
             *psk_premaster(&[1, 2, 3], None),

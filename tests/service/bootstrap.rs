@@ -621,7 +621,7 @@ fn bootstrap_request(queries: &[&str], id: u16) -> Message {
 }
 
 /// What a device sends and receives with.
-trait Wire {
+pub(crate) trait Wire {
     fn put(&mut self, message: &Message);
     fn take(&mut self) -> Message;
     fn take_answer(&mut self, request: &Message) -> Message;
@@ -656,7 +656,7 @@ impl Wire for SecuredDevice {
 }
 
 /// A device during its bootstrap.
-struct BootstrapClient {
+pub(crate) struct BootstrapClient {
     /// The instance of the account of its bootstrap server.
     own: u16,
     finish: Code,
@@ -666,7 +666,7 @@ struct BootstrapClient {
 }
 
 impl BootstrapClient {
-    fn new(own: u16) -> Self {
+    pub(crate) fn new(own: u16) -> Self {
         Self {
             own,
             finish: Code::CHANGED,
@@ -676,7 +676,7 @@ impl BootstrapClient {
     }
 
     /// Asks for its bootstrap and answers everything up to Finish.
-    fn bootstrap(&mut self, wire: &mut impl Wire, queries: &[&str], id: u16) {
+    pub(crate) fn bootstrap(&mut self, wire: &mut impl Wire, queries: &[&str], id: u16) {
         let accepted = wire.take_answer(&bootstrap_request(queries, id));
         assert_eq!(accepted.code, Code::CHANGED, "{accepted:?}");
         while self.answer_next(wire) != "POST /bs" {}
@@ -738,7 +738,7 @@ impl BootstrapClient {
     }
 
     /// The secret key of the first account.
-    fn key(&self) -> Vec<u8> {
+    pub(crate) fn key(&self) -> Vec<u8> {
         self.opaque("/0/1/5")
     }
 }

@@ -6,8 +6,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
+use dtls::SigningKey;
+use engine::base64_text;
 use serde_json::{Value, json};
 
+use crate::bootstrap::BootstrapClient;
 use crate::test_service::ID;
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::client::ApiClient;
@@ -15,8 +18,9 @@ use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::endpoint::Endpoint;
 use crate::vocabulary::http::Request;
 use crate::vocabulary::poll::until;
+use crate::vocabulary::secured::SecuredDevice;
 use crate::vocabulary::service::{Service, signalbox};
-use crate::vocabulary::wire::DeviceSocket;
+use crate::vocabulary::wire::{DeviceSocket, register};
 
 /// No secret: what must be found wherever secrets are looked for.
 const NAME: &str = "Name-of-the-meter";
@@ -28,19 +32,42 @@ const HEADER: &str = "header-Pq7LmT2v";
 const PLUGIN_KEY: &str = "plugin-Hn4RbX8s";
 const BROKER_PASSWORD: &str = "broker-Tg6YwK1d";
 
+/// The private key of the service for DTLS, a number.
+const SERVER_KEY: [u8; 32] = *b"scalar-Wq8NpX4t-of-the-service-k";
+
+/// Where a private key on P-256 is in its PKCS #8 (RFC 5958) of this length.
+const SCALAR_AT: usize = 36;
+
+/// An address of no device.
+const HERE: &str = "127.0.0.21";
+
 #[test]
 fn no_secret_is_found_in_a_log_a_metric_a_response_or_the_store() {
-    let mut setup = Setup::new(&[("SIGNALBOX_LOG", "trace")]);
+    let folder = tempfile::tempdir().unwrap();
+    let key_file = folder.path().join("key.pem");
+    let server_key = SigningKey::from_scalar(&SERVER_KEY).unwrap();
+    let server_key = base64_text::encode(&server_key.private_key().unwrap());
+    let pem = format!("-----BEGIN PRIVATE KEY-----\n{server_key}\n-----END PRIVATE KEY-----\n");
+    fs::write(&key_file, pem).unwrap();
+    let mut setup = Setup::new(&[
+        ("SIGNALBOX_LOG", "trace"),
+        ("SIGNALBOX_COAPS_KEY", key_file.to_str().unwrap()),
+    ]);
+    let mut secrets = setup.secrets.clone();
+    secrets.extend([SERVER_KEY.to_vec(), server_key.into_bytes()]);
+    secrets.extend(setup.speak_over_dtls());
+    let printed: Vec<_> = secrets.iter().flat_map(|it| forms(it)).collect();
+    secrets.extend(printed);
     let responses = setup.responses();
-    let secrets = setup.secrets.clone();
     for (path, body) in &responses {
         assert_eq!(found(body.as_bytes(), &secrets), None, "{path}: {body}");
     }
     assert!(responses.iter().any(|(_, body)| body.contains(NAME)));
     assert!(setup.service.stop().success());
     let log = setup.service.printed().join("\n");
+    let of_dtls = "message over DTLS";
     assert!(
-        log.contains("TRACE") && log.contains(ID),
+        log.contains("TRACE") && log.contains(ID) && log.contains(of_dtls),
         "it logs everything"
     );
     assert_eq!(found(log.as_bytes(), &secrets), None);
@@ -51,6 +78,11 @@ fn no_secret_is_found_in_a_log_a_metric_a_response_or_the_store() {
         has_name |= has(&bytes, NAME.as_bytes());
     }
     assert!(has_name, "the files are those of the store");
+    let kept = files(&setup.service.data_dir().join("dtls-sessions"));
+    assert!(!kept.is_empty());
+    for (path, bytes) in kept {
+        assert_eq!(found(&bytes, &secrets), None, "{path}");
+    }
 }
 
 #[test]
@@ -200,6 +232,29 @@ impl Setup {
             .extend(texts.map(|text| text.as_bytes().to_vec()));
     }
 
+    /// The meter registers over DTLS with its pre-shared key and is issued a key pair. Returns the
+    /// secrets of both.
+    fn speak_over_dtls(&self) -> Vec<Vec<u8>> {
+        let server = json!({ "shortId": 1, "lifetime": 60, "binding": "U", "security": "RPK" });
+        let config = json!({ "servers": [server] });
+        let path = format!("{API}/devices/{ID}/bootstrap");
+        let configured = self.caller.try_send("PUT", &path, &config).unwrap();
+        configured.expect(200);
+        let mut device = SecuredDevice::connected(HERE, &self.service, ID, PSK_TEXT);
+        device.register(&register(ID, 1));
+        let mut client = BootstrapClient::new(0);
+        client.bootstrap(&mut device, &[&format!("ep={ID}")], 2);
+        let issued = client.key();
+        let scalar = issued[SCALAR_AT..SCALAR_AT + 32].to_vec();
+        let of_scalar = SigningKey::from_scalar(scalar.first_chunk().unwrap()).unwrap();
+        let of_issued = SigningKey::from_der(&issued, Vec::new()).unwrap();
+        assert_eq!(of_scalar.public_key(), of_issued.public_key());
+        let base64 = base64_text::encode(&issued).into_bytes();
+        let mut secrets = vec![issued, scalar, base64];
+        secrets.extend(device.into_session_keys());
+        secrets
+    }
+
     /// Generates a key for the meter, in one and the same call.
     fn generate(&self) -> Option<Value> {
         let path = format!("{API}/devices/{ID}/psk/generate");
@@ -298,6 +353,19 @@ impl Setup {
         rekey.arg("--data-dir").arg(self.service.data_dir());
         rekey.output().unwrap()
     }
+}
+
+/// How the bytes of a secret may be printed.
+fn forms(secret: &[u8]) -> [Vec<u8>; 4] {
+    let decimal = format!("{secret:?}");
+    let hexadecimal = |letters: fn(&u8) -> String| secret.iter().map(letters).collect::<String>();
+    [
+        decimal.trim_matches(['[', ']']).to_owned(),
+        hexadecimal(|byte| format!("{byte:02x}")),
+        hexadecimal(|byte| format!("{byte:02X}")),
+        secret.escape_ascii().to_string(),
+    ]
+    .map(String::into_bytes)
 }
 
 /// The first secret that is among these bytes.

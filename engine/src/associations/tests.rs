@@ -574,6 +574,61 @@ fn records_of_sessions_are_read_or_left_out() {
     assert_eq!(fixture.take_received().len(), 1);
 }
 
+#[test]
+fn no_secret_is_printed() {
+    const SECRET: u8 = 0xA7;
+    let secrets = AssociationSecrets {
+        cookies: [SECRET; 32],
+        tickets: [SECRET; 32],
+        server_key: ServerKey::from_scalar(&[SECRET; 32]).unwrap(),
+    };
+    let mut fixture = Fixture::of(1, &["meter", "pump"]);
+    let shard_map = ShardMap::among(1);
+    let here = shard_map.arbiters().next().unwrap();
+    let limits = AssociationLimits::default();
+    fixture.arbiters = vec![Associations::new(here, shard_map, limits, &secrets, &[])];
+    for profile in fixture.profiles.values_mut() {
+        *profile = with_psk(profile, None, sealed(SECRET), fixture.now);
+    }
+    let mut meter = fixture.connected("meter", SECRET, HOME);
+    fixture.says(&mut meter, b"21.5");
+    fixture.is_slow = true;
+    let mut pump = Client::new("pump", SECRET, ELSEWHERE);
+    pump.connect(&mut fixture, None);
+    fixture.run(&mut pump);
+    assert_eq!(fixture.slow.len(), 1);
+    let config = ClientConfig::with_psk(b"meter", &[SECRET; 16]);
+    let ticket_key = TicketKey::from_bytes([SECRET; 32]);
+    let signing_key = SigningKey::from_scalar(&[SECRET; 32]).unwrap();
+    let printed = [
+        format!("{:?}", fixture.arbiters),
+        format!("{:?}", fixture.slow),
+        format!("{:?} {:?}", meter.endpoint, meter.resumption),
+        format!("{secrets:?} {config:?} {ticket_key:?} {signing_key:?}"),
+    ];
+    let mut kept = Vec::new();
+    meter
+        .endpoint
+        .export(|record| kept.extend_from_slice(record));
+    // The format, the id, a time, an IPv4 address and the suite precede the keys.
+    let (read, write) = (&kept[25..41], &kept[45..61]);
+    for text in printed {
+        assert!(text.contains("(..)"), "{text}");
+        for secret in [&[SECRET; 4][..], read, write] {
+            let decimal = format!("{secret:?}");
+            let hexadecimal = secret.iter().map(|byte| format!("{byte:02x}"));
+            let forms = [
+                decimal.trim_matches(['[', ']']).to_owned(),
+                hexadecimal.collect(),
+                secret.escape_ascii().to_string(),
+            ];
+            for form in forms {
+                assert!(!text.to_lowercase().contains(&form), "{form}: {text}");
+            }
+        }
+    }
+}
+
 /// An authority that certifies devices.
 struct Factory {
     issuer: Issuer<'static, KeyPair>,
