@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Output;
+use std::sync::Arc;
 
 use dtls::SigningKey;
 use engine::base64_text;
@@ -32,8 +33,9 @@ const HEADER: &str = "header-Pq7LmT2v";
 const PLUGIN_KEY: &str = "plugin-Hn4RbX8s";
 const BROKER_PASSWORD: &str = "broker-Tg6YwK1d";
 
-/// The private key of the service for DTLS, a number.
+/// The private key of the service for DTLS, and that of a device: a number each.
 const SERVER_KEY: [u8; 32] = *b"scalar-Wq8NpX4t-of-the-service-k";
+const DEVICE_KEY: [u8; 32] = *b"scalar-Vr5MkZ2s-of-a-device-key-";
 
 /// Where a private key on P-256 is in its PKCS #8 (RFC 5958) of this length.
 const SCALAR_AT: usize = 36;
@@ -92,6 +94,7 @@ fn a_changed_master_key_opens_every_secret_and_the_former_one_none() {
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
     let stderr = String::from_utf8_lossy(&refused.stderr);
     assert!(stderr.contains("in use by another process"), "{stderr}");
+    let server_key = setup.server_key();
     assert!(setup.service.stop().success());
     let key_file = setup.service.data_dir().join("master-key");
     let former = fs::read(&key_file).unwrap();
@@ -131,6 +134,12 @@ fn a_changed_master_key_opens_every_secret_and_the_former_one_none() {
     assert!(posted.header("webhook-signature").is_some());
     let again = setup.generate().expect("the response of the first call");
     assert_eq!(again, setup.generated);
+    let mut device = SecuredDevice::at(HERE, &setup.service);
+    device.connect("of-other", bytes(PSK_HEX)).unwrap();
+    device.connect(ID, PSK_TEXT).unwrap();
+    assert_eq!(setup.server_key(), server_key);
+    let own = Arc::new(SigningKey::from_scalar(&DEVICE_KEY).unwrap());
+    device.prove(&own, &server_key).unwrap();
 
     // The former key opens nothing.
     assert!(setup.service.stop().success());
@@ -187,6 +196,10 @@ impl Setup {
         let path = format!("{API}/devices/{ID}/psk");
         assert_eq!(caller.post(&path, &key).status, 204);
         self.generated = self.generate().expect("a generated key");
+        let own = SigningKey::from_scalar(&DEVICE_KEY).unwrap();
+        let key = json!({ "publicKey": base64_text::encode(own.public_key()) });
+        let path = format!("{API}/devices/other/public-key");
+        assert_eq!(caller.try_send("PUT", &path, &key).unwrap().status, 204);
         let types = json!([{ "type": "LIFECYCLE" }]);
         let webhook = json!({
             "name": "Webhook", "url": self.webhook.url("/in"), "eventTypes": types,
@@ -253,6 +266,12 @@ impl Setup {
         let mut secrets = vec![issued, scalar, base64];
         secrets.extend(device.into_session_keys());
         secrets
+    }
+
+    /// The public key of the service for DTLS.
+    fn server_key(&self) -> Vec<u8> {
+        let shown = self.caller.request("GET", &format!("{API}/dtls"));
+        base64_text::decode(&text(&shown.expect(200)["publicKey"])).unwrap()
     }
 
     /// Generates a key for the meter, in one and the same call.
