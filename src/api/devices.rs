@@ -12,6 +12,8 @@ use serde::Serialize;
 
 use engine::bootstrap::BootstrapRecord;
 use engine::change::UniqueName;
+use engine::credentials::RawPublicKey;
+use engine::directory::credentials::with_public_key;
 use engine::directory::device::{NewDevice, create_device, draft_device, names_wanted};
 use engine::dispatch::is_of_one_host;
 use engine::ids::{CustomerId, DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
@@ -30,6 +32,7 @@ use super::fields::{FieldFault, Fields, label};
 use super::idempotency::{self, CreatedResponse, IdempotencyKeyHeader, ResponseKeeper};
 use super::page::{pages, wanted};
 use super::psk::request_body::{NewPsk, read_psk};
+use super::public_key::parse_public_key;
 use super::records::settle;
 use super::segment::PathSegment;
 use super::sms;
@@ -171,30 +174,35 @@ pub(super) fn found(profile: Option<Profile>) -> Result<Profile, ApiError> {
     profile.ok_or_else(|| ApiError::unknown("device"))
 }
 
-/// A new device, and its pre-shared key if it has one.
+/// A new device, and the keys that it has.
 #[derive(Clone)]
 pub(super) struct NewDeviceFields {
     new: NewDevice,
     psk: Option<NewPsk>,
+    public_key: Option<RawPublicKey>,
 }
 
 /// The device as it would be created.
 pub(super) fn drafted(
     api: &Api,
     customer: &CustomerId,
-    NewDeviceFields { new, psk }: NewDeviceFields,
+    fields: NewDeviceFields,
 ) -> Result<Profile, ApiError> {
-    let profile = draft_device(&mut api.clock.moment(), customer, new)?;
+    let mut profile = draft_device(&mut api.clock.moment(), customer, fields.new)?;
     api.networks.admit(customer, profile.ip)?;
-    Ok(match psk {
-        Some(psk) => psk.given_to(&profile, api),
-        None => profile,
-    })
+    if let Some(psk) = fields.psk {
+        profile = psk.given_to(&profile, api);
+    }
+    if let Some(key) = fields.public_key {
+        profile = with_public_key(&profile, key, api.clock.now());
+    }
+    Ok(profile)
 }
 
 /// The new device in the fields of a body or a line of an import.
 pub(super) fn new_device(mut fields: Fields) -> Result<NewDeviceFields, ApiError> {
     let psk = fields.object("psk", read_psk).flatten();
+    let public_key = fields.optional("publicKey", parse_public_key);
     let new = NewDevice {
         device: fields.optional("deviceId", DeviceId::parse),
         iccid: fields.optional("iccid", Iccid::parse),
@@ -211,7 +219,11 @@ pub(super) fn new_device(mut fields: Fields) -> Result<NewDeviceFields, ApiError
             .number("offlineAfter", 1..=OFFLINE_AFTER_S_MAX)
             .and_then(NonZeroU32::new),
     };
-    fields.finish(Some(NewDeviceFields { new, psk }))
+    fields.finish(Some(NewDeviceFields {
+        new,
+        psk,
+        public_key,
+    }))
 }
 
 fn tags(fields: &mut Fields) -> Tags {

@@ -26,7 +26,7 @@ pub(super) async fn put(
     Json(mut fields): Json,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
-    let key = fields.required("publicKey", parse);
+    let key = fields.required("publicKey", parse_public_key);
     let key = fields.finish(key)?;
     let device = DeviceKey::of(&caller.customer, &device);
     let now = api.clock.now();
@@ -44,7 +44,7 @@ pub(super) async fn remove(
 }
 
 /// A SubjectPublicKeyInfo, in PEM or in base64 alone.
-fn parse(text: &str) -> Result<RawPublicKey, InvalidPublicKey> {
+pub(super) fn parse_public_key(text: &str) -> Result<RawPublicKey, InvalidPublicKey> {
     let text = text.trim();
     let inner = text.strip_prefix(PEM.0).map(|it| it.strip_suffix(PEM.1));
     let base64 = inner.unwrap_or(Some(text)).ok_or(InvalidPublicKey)?;
@@ -62,14 +62,14 @@ mod tests {
 
     #[test]
     fn a_public_key_is_read_from_pem_and_from_base64() {
-        let key = parse(BASE64).unwrap();
+        let key = parse_public_key(BASE64).unwrap();
         let (first, second) = BASE64.split_at(64);
         let pem = format!("{}\n{first}\r\n{second}\n{}\n", PEM.0, PEM.1);
-        assert_eq!(parse(&pem), Ok(key));
+        assert_eq!(parse_public_key(&pem), Ok(key));
         let unended = format!("{}\n{BASE64}", PEM.0);
         let private = pem.replace("PUBLIC", "PRIVATE");
         for wrong in ["", "x", &BASE64[4..], &unended, &private] {
-            assert_eq!(parse(wrong), Err(InvalidPublicKey), "{wrong}");
+            assert_eq!(parse_public_key(wrong), Err(InvalidPublicKey), "{wrong}");
         }
     }
 }

@@ -152,6 +152,43 @@ fn an_import_has_keys_and_refuses_a_line_with_another_key_for_a_device() {
     assert_eq!(error_codes(&refusals[2]), ["REQUIRED", "REQUIRED"]);
 }
 
+#[test]
+fn a_device_is_created_and_imported_with_its_public_key() {
+    let (_service, caller) = start(&[]);
+    let other_key = PUBLIC_KEY.replace("axfR8uEs", "bxfR8uEs");
+    let third_key = PUBLIC_KEY.replace("axfR8uEs", "cxfR8uEs");
+    let body = |id: &str, key: &str| json!({ "deviceId": id, "publicKey": key });
+    let path = format!("{API}/devices");
+    let created = caller.post(&path, &body("a", PUBLIC_KEY)).expect(201);
+    assert_eq!(created["publicKey"]["key"], PUBLIC_KEY, "{created}");
+    assert_eq!(device(&caller, "a")["publicKey"], created["publicKey"]);
+    let taken = caller.post(&path, &body("b", PUBLIC_KEY)).expect(409);
+    assert_eq!(taken["errors"][0]["field"], "publicKey", "{taken}");
+    let wrong = caller.post(&path, &body("b", "not base64")).expect(400);
+    assert_eq!(error_codes(&wrong), ["INVALID_VALUE"]);
+
+    let lines = [
+        body("a", PUBLIC_KEY),
+        body("b", &other_key),
+        body("c", PUBLIC_KEY),
+        body("d", "not base64"),
+    ];
+    let ndjson = lines.map(|line| format!("{line}\n")).concat();
+    let made = import(&caller, "application/x-ndjson", &ndjson).expect(200);
+    let counts = ["unchanged", "created", "refused"].map(|count| made[count].clone());
+    assert_eq!(counts, [1, 1, 2], "{made}");
+    let (first, second) = third_key.split_at(64);
+    let csv = format!(
+        "deviceId,publicKey\na,{PUBLIC_KEY}\nb,{third_key}\n\
+         e,\"-----BEGIN PUBLIC KEY-----\n{first}\n{second}\n-----END PUBLIC KEY-----\"\nf,\n"
+    );
+    let made = import(&caller, "text/csv", &csv).expect(200);
+    let counts = ["unchanged", "created", "refused"].map(|count| made[count].clone());
+    assert_eq!(counts, [1, 2, 1], "{made}");
+    assert_eq!(device(&caller, "e")["publicKey"]["key"], third_key);
+    assert_eq!(device(&caller, "f")["publicKey"], Value::Null);
+}
+
 fn generate(caller: &Caller, id: &str, call: &str, body: &Value) -> Response {
     let path = format!("{API}/devices/{id}/psk/generate");
     let request = caller.authorized("POST", &path);

@@ -28,9 +28,9 @@ function Import() {
       <Card title="File">
         <p className="muted">
           CSV whose first line names the columns (deviceId, iccid, imsi, msisdn, ip, endpoint, name,
-          security, pskIdentity, pskSecretKey, pskFormat, tag:KEY), or a JSON object in each line
-          (NDJSON). A line whose device exists already, as the line says, changes nothing: a file
-          can be imported again.
+          security, publicKey, pskIdentity, pskSecretKey, pskFormat, tag:KEY), or a JSON object in
+          each line (NDJSON). A line whose device exists already, as the line says, changes nothing:
+          a file can be imported again.
         </p>
         <form
           className="stack"

@@ -119,11 +119,11 @@ impl<'a> Import<'a> {
             created_at: draft.created_at,
             ..existing.clone()
         };
-        compared == *draft && self.has_key_of(existing, draft)
+        compared == *draft && self.has_psk_of(existing, draft) && has_public_key_of(existing, draft)
     }
 
     /// Whether a device has the pre-shared key of a draft, if the draft has one.
-    fn has_key_of(&self, existing: &Profile, draft: &Profile) -> bool {
+    fn has_psk_of(&self, existing: &Profile, draft: &Profile) -> bool {
         let Some(Credential { key: wanted, .. }) = &draft.credentials.psk else {
             return true;
         };
@@ -133,10 +133,17 @@ impl<'a> Import<'a> {
     }
 }
 
+/// Whether a device has the public key of a draft, if the draft has one.
+fn has_public_key_of(existing: &Profile, draft: &Profile) -> bool {
+    let wanted = draft.credentials.public_key.as_ref();
+    wanted.is_none_or(|wanted| existing.credentials.has_public_key(&wanted.key))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::directory::credentials::with_psk;
+    use crate::credentials::RawPublicKey;
+    use crate::directory::credentials::{with_psk, with_public_key};
     use crate::directory::device::{NewDevice, draft_device};
     use crate::directory::psk::PskIdentity;
     use crate::ids::{DeviceId, Endpoint, Iccid, Imsi, Msisdn};
@@ -292,6 +299,26 @@ mod tests {
     }
 
     #[test]
+    fn a_line_with_a_public_key_equals_the_device_that_has_it() {
+        let existing = proving(&keyed(&draft("a"), "of its own", b"key"), 1);
+        let known = devices_with(&existing);
+        let lines = [
+            proving(&draft("a"), 1),
+            existing.clone(),
+            draft("a"),
+            proving(&draft("a"), 2),
+            proving(&draft("b"), 1),
+            proving(&draft("c"), 3),
+            proving(&draft("d"), 3),
+        ];
+        let taken = |key| LineOutcome::Refused(vec![UniqueName::PublicKey(public_key(key))]);
+        let outcomes = outcomes(&lines, &known);
+        assert_eq!(outcomes[..3], [const { LineOutcome::Unchanged }; 3]);
+        assert!(matches!(outcomes[3], LineOutcome::Refused(_)));
+        assert_eq!(outcomes[4..], [taken(1), LineOutcome::Created, taken(3)]);
+    }
+
+    #[test]
     fn a_line_repeated_in_one_batch_changes_nothing() {
         let decided = decided(&[draft("a"), draft("a")], &ExistingDevices::default());
         assert_eq!(
@@ -344,6 +371,16 @@ mod tests {
         let identity = PskIdentity::parse(identity).unwrap();
         let key = Sealed::from_bytes(key.into());
         with_psk(device, Some(&identity), key, Timestamp::from_ms(2))
+    }
+
+    fn proving(device: &Profile, key: u8) -> Profile {
+        with_public_key(device, public_key(key), Timestamp::from_ms(2))
+    }
+
+    fn public_key(byte: u8) -> RawPublicKey {
+        let mut point = [byte; RawPublicKey::POINT_BYTES];
+        point[0] = 4;
+        RawPublicKey::from_point(&point).unwrap()
     }
 
     fn devices_with(existing: &Profile) -> ExistingDevices {

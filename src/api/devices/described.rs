@@ -14,6 +14,7 @@ use crate::api::device::described::{
 use crate::api::openapi::{ApiOperation, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged};
 use crate::api::psk::described::device_key;
+use crate::api::public_key::described::{PUBLIC_KEY_IS, public_key_text};
 use crate::api::words::ONLINE_WORDS;
 
 /// POST.
@@ -211,6 +212,7 @@ pub(in crate::api) fn new_device() -> Schema {
         .may("name", names::label(), NAME)
         .may("security", security(), SECURITY)
         .may("offlineAfter", offline_after(), OFFLINE_AFTER)
+        .may("publicKey", public_key_text(), PUBLIC_KEY_IS)
         .may("psk", device_key(), PSK)
         .may("tags", names::tags(names::tag_text()), TAGS)
         .text_in_one_of(&["deviceId", "iccid"])

@@ -13,9 +13,9 @@ use crate::api::fields::Fields;
 
 use csv::Csv;
 
-/// The names of the columns of a device, apart from those of its key and its tags. Properties have
-/// the same names.
-pub(super) const COLUMNS: [&str; 9] = [
+/// The names of the columns of a device, apart from those of its pre-shared key and its tags.
+/// Properties have the same names.
+pub(super) const COLUMNS: [&str; 10] = [
     "deviceId",
     "iccid",
     "imsi",
@@ -25,6 +25,7 @@ pub(super) const COLUMNS: [&str; 9] = [
     "name",
     "security",
     "offlineAfter",
+    "publicKey",
 ];
 
 /// The names of the columns of a pre-shared key, with its properties.

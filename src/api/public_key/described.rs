@@ -15,6 +15,11 @@ pub(in crate::api) const PUBLIC_KEY: &str = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgA
                                              Y6RA8ncDfYEt6zOg9KE5RdiYwpZP40Li/hp/m47n60p8D54WK84z\
                                              V2sxXs7LtkBoN79R9Q==";
 
+/// What a key in a body is.
+pub(in crate::api) const PUBLIC_KEY_IS: &str = "The SubjectPublicKeyInfo of a key on P-256 \
+                                                (`secp256r1`) with an uncompressed point, in \
+                                                PEM, or its DER in base64.";
+
 /// PUT.
 pub(in crate::api) fn put() -> ApiOperation {
     let text = "Sets or replaces the raw public key (RFC 7250) with which the device proves its \
@@ -42,15 +47,15 @@ pub(in crate::api) fn remove() -> ApiOperation {
 }
 
 fn public_key() -> Schema {
+    Schema::closed()
+        .must("publicKey", public_key_text(), PUBLIC_KEY_IS)
+        .named("DevicePublicKey")
+}
+
+/// A key in a body.
+pub(in crate::api) fn public_key_text() -> Schema {
     let base64 = Schema::text().pattern(&format!("^{BASE64}$"));
     let pem = Schema::text().pattern(PEM);
     let base64 = base64.example(PUBLIC_KEY).titled("Base64");
-    Schema::closed()
-        .must(
-            "publicKey",
-            Schema::one_of([base64, pem.titled("PEM")]),
-            "The SubjectPublicKeyInfo of a key on P-256 (`secp256r1`) with an uncompressed point, \
-             in PEM, or its DER in base64.",
-        )
-        .named("DevicePublicKey")
+    Schema::one_of([base64, pem.titled("PEM")])
 }
