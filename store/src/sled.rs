@@ -17,6 +17,7 @@ mod answers;
 mod apply;
 mod ask;
 mod backup;
+mod block_cache;
 mod check;
 mod committer;
 mod counting;
@@ -64,6 +65,7 @@ use engine::sealed::Sealed;
 use tokio::sync::oneshot;
 
 use self::backup::KeptWrites;
+use self::block_cache::BlockCache;
 use self::committer::{BatchTicket, Committer, Job, QueuedBatch, Reply};
 use self::device_counts::DeviceCounts;
 use self::disk::{Disk, FreeBytes};
@@ -91,6 +93,8 @@ pub struct SledStore {
     state: Arc<CommitState>,
     /// The newest events of devices.
     heads: SharedHeads,
+    /// The blocks of events in memory.
+    blocks: Arc<BlockCache>,
     kept_writes: KeptWrites,
     /// The tree, to be read as a whole.
     db: Db,
@@ -130,7 +134,7 @@ impl SledStore {
         let reserve = (options.disk_reserve_bytes, reserve_file);
         let disk = Disk::new(&options.path, reserve, free);
         let (queue, jobs) = sync_channel(options.queue_max.max(1));
-        let heads = ledger.heads();
+        let (heads, blocks) = (ledger.heads(), ledger.cache());
         let kept_writes = KeptWrites::of(&options.path);
         let known = (epochs, ledger, last_group, kept_writes.clone());
         let committer = Committer::new(
@@ -156,6 +160,7 @@ impl SledStore {
             readers,
             state,
             heads,
+            blocks,
             kept_writes,
             db,
             lost,

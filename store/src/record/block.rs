@@ -189,6 +189,11 @@ impl<'a> Block<'a> {
         Ok(Self { head, events })
     }
 
+    /// The size of its events before compression.
+    pub(crate) fn bytes(&self) -> usize {
+        self.events.len()
+    }
+
     /// The block, apart from what it was read from.
     pub(crate) fn into_owned(self) -> Block<'static> {
         Block {

@@ -3,6 +3,7 @@
 //! Answers for callers wait until what they show is durable (`show`, `deliver`); the service's own
 //! queries need not (`ask`, `prepare`, `fetch`, `follow`).
 
+use std::future::ready;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -277,6 +278,20 @@ impl DirectoryReads for SledStore {
     }
 }
 
+impl SledStore {
+    /// Events whose blocks are in memory are answered without a thread.
+    fn events_in_memory(
+        &self,
+        customer: &CustomerId,
+        queued: &[QueuedEvent],
+    ) -> Option<Vec<Event>> {
+        match self.state.failed() {
+            true => None,
+            false => events::events_in_memory(&self.blocks, customer, queued),
+        }
+    }
+}
+
 impl DeliveryReads for SledStore {
     fn destination(&self, id: DestinationId) -> ReadAnswer<Option<Destination>> {
         self.readers.show(move |db| settings::destination(db, id))
@@ -299,10 +314,10 @@ impl DeliveryReads for SledStore {
         after: Sequence,
         max: u32,
     ) -> ReadAnswer<Vec<QueuedEvent>> {
-        let state = Arc::clone(&self.state);
+        let (state, blocks) = (Arc::clone(&self.state), Arc::clone(&self.blocks));
         self.readers.fetch(move |db| {
             let stretch = (after, state.reached());
-            outbox::waiting(db, &customer, partition, stretch, max)
+            outbox::waiting((db, &blocks), &customer, partition, stretch, max)
         })
     }
 
@@ -323,8 +338,12 @@ impl DeliveryReads for SledStore {
     }
 
     fn events(&self, customer: CustomerId, queued: Vec<QueuedEvent>) -> ReadAnswer<Vec<Event>> {
+        if let Some(events) = self.events_in_memory(&customer, &queued) {
+            return Box::pin(ready(Ok(events)));
+        }
+        let blocks = Arc::clone(&self.blocks);
         self.readers
-            .fetch(move |db| events::events(db, &customer, &queued))
+            .fetch(move |db| events::events((db, &blocks), &customer, &queued))
     }
 
     fn streamed_rows(
@@ -334,10 +353,10 @@ impl DeliveryReads for SledStore {
         after: Sequence,
         max: u32,
     ) -> ReadAnswer<Vec<QueuedEvent>> {
-        let state = Arc::clone(&self.state);
+        let (state, blocks) = (Arc::clone(&self.state), Arc::clone(&self.blocks));
         self.readers.follow(move |db| {
             let stretch = (after, state.reached());
-            outbox::waiting(db, &customer, partition, stretch, max)
+            outbox::waiting((db, &blocks), &customer, partition, stretch, max)
         })
     }
 
@@ -346,8 +365,12 @@ impl DeliveryReads for SledStore {
         customer: CustomerId,
         queued: Vec<QueuedEvent>,
     ) -> ReadAnswer<Vec<Event>> {
+        if let Some(events) = self.events_in_memory(&customer, &queued) {
+            return Box::pin(ready(Ok(events)));
+        }
+        let blocks = Arc::clone(&self.blocks);
         self.readers
-            .follow(move |db| events::events(db, &customer, &queued))
+            .follow(move |db| events::events((db, &blocks), &customer, &queued))
     }
 
     fn newest_durable(&self) -> Sequence {

@@ -27,6 +27,7 @@ use engine::ids::{CustomerId, DeviceKey, EventId, Partition};
 use engine::moment::Timestamp;
 use sled::{IVec, Tree};
 
+use super::block_cache::BlockCache;
 use super::fault::Fault;
 use super::key;
 use super::kv::{self, Rows, Value};
@@ -63,6 +64,10 @@ pub(super) struct Ledger {
     group_heads: HashMap<DeviceKey, Sequence>,
     /// The blocks of the group that is being written.
     blocks: Vec<(PartitionKey, Sequence, BlockHead)>,
+    /// The keys of the blocks that are being removed.
+    removed: Vec<IVec>,
+    /// The blocks in memory, of which removed ones are dropped.
+    cache: Arc<BlockCache>,
     partitions: BTreeMap<PartitionKey, PartitionState>,
     /// The oldest block of each partition, by the time of its newest event.
     by_age: BTreeSet<(Timestamp, PartitionKey)>,
@@ -140,6 +145,8 @@ impl Ledger {
             group: Vec::new(),
             group_heads: HashMap::new(),
             blocks: Vec::new(),
+            removed: Vec::new(),
+            cache: Arc::default(),
             by_age: by_age.collect(),
             partitions,
             heads: Arc::new(RwLock::new(heads)),
@@ -150,6 +157,11 @@ impl Ledger {
     /// The newest events of devices, as far as they are durable.
     pub(super) fn heads(&self) -> SharedHeads {
         Arc::clone(&self.heads)
+    }
+
+    /// The blocks in memory.
+    pub(super) fn cache(&self) -> Arc<BlockCache> {
+        Arc::clone(&self.cache)
     }
 
     /// Begins a batch.
@@ -218,6 +230,9 @@ impl Ledger {
     /// Records that the group is durable. Returns the partitions that have new events.
     pub(super) fn settle(&mut self) -> Vec<PartitionKey> {
         self.durable = self.newest;
+        if !self.removed.is_empty() {
+            self.cache.forget(self.removed.drain(..));
+        }
         if !self.group_heads.is_empty() {
             let mut heads = self.heads.write().unwrap_or_else(PoisonError::into_inner);
             for (device, newest) in self.group_heads.drain() {
@@ -280,6 +295,7 @@ impl Ledger {
         let block = key::event::block(&partition.0, partition.1, first);
         let end = key::behind(key::event::blocks_in(&partition.0, partition.1));
         let next = rows.keys_between(&key::behind(block.clone()), &end, 1)?;
+        self.removed.push(IVec::from(block.as_slice()));
         rows.erase(block)?;
         self.by_age.remove(&(head.newest_at, partition.clone()));
         let Some(key) = next.first() else {
@@ -342,8 +358,8 @@ pub(super) fn recent_of(heads: &SharedHeads, device: DeviceKey) -> Vec<(Sequence
     read(heads).recent.of(device)
 }
 
-/// The block of a partition that may have the event with a number.
-pub(super) fn block_with(
+/// The key of the block of a partition that may have the event with a number.
+pub(super) fn key_of_block_with(
     tree: &Tree,
     customer: &CustomerId,
     partition: Partition,
@@ -351,14 +367,8 @@ pub(super) fn block_with(
 ) -> Result<Option<IVec>, Fault> {
     let first = key::event::blocks_in(customer, partition);
     let end = key::behind(key::event::block(customer, partition, number));
-    match tree
-        .range::<&[u8], _>(first.as_slice()..&end)
-        .keys()
-        .next_back()
-    {
-        Some(key) => kv::load(tree, &key?),
-        None => Ok(None),
-    }
+    let mut before = tree.range::<&[u8], _>(first.as_slice()..&end).keys();
+    Ok(before.next_back().transpose()?)
 }
 
 /// The blocks of a partition that may have events after a number, each with its key.
@@ -368,6 +378,19 @@ pub(super) fn blocks_after(
     partition: Partition,
     after: Sequence,
 ) -> impl Iterator<Item = Result<(IVec, IVec), Fault>> {
+    keys_of_blocks_after(tree, customer, partition, after).filter_map(move |key| {
+        let read = |key: IVec| Ok(kv::load(tree, &key)?.map(|value| (key, value)));
+        key.and_then(read).transpose()
+    })
+}
+
+/// The keys of the blocks of a partition that may have events after a number.
+pub(super) fn keys_of_blocks_after(
+    tree: &Tree,
+    customer: &CustomerId,
+    partition: Partition,
+    after: Sequence,
+) -> impl Iterator<Item = Result<IVec, Fault>> {
     let prefix = key::event::blocks_in(customer, partition);
     let end = key::behind(prefix.clone());
     let behind = key::behind(key::event::block(customer, partition, after));
@@ -377,10 +400,7 @@ pub(super) fn blocks_after(
         Some(Err(_)) | None => IVec::from(prefix),
     };
     let keys = tree.range::<&[u8], _>(&*from..&end).keys();
-    keys.filter_map(move |key| {
-        let read = |key: IVec| Ok(kv::load(tree, &key)?.map(|value| (key, value)));
-        key.map_err(Fault::from).and_then(read).transpose()
-    })
+    keys.map(|key| key.map_err(Fault::from))
 }
 
 /// What the newest block of a partition has.

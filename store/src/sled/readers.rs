@@ -41,7 +41,7 @@ const LIST_THREADS: usize = 3;
 /// start; the second thread runs while the first waits for a cold disk.
 const RESTORE_THREADS: usize = 2;
 
-/// Deliveries read event by event, each in tens of microseconds; the second thread runs while the
+/// Deliveries read blocks of events, each in tens of microseconds; the second thread runs while the
 /// first waits for the disk.
 const DELIVER_THREADS: usize = 2;
 

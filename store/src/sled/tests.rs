@@ -202,6 +202,46 @@ fn an_unreadable_event_is_skipped_so_that_others_are_delivered() {
 }
 
 #[test]
+fn one_read_of_a_block_serves_all_of_its_events_and_every_reader() {
+    let home = tempfile::tempdir().unwrap();
+    let options = Options::at(home.path());
+    let meter = device(&acme(), 1);
+    let partition = meter.key().partition();
+    let events: Vec<_> = (0..20).map(|number| event(&meter, 10, number)).collect();
+    let appended = events.iter().map(|event| Box::new(event.clone()));
+    let appended: Vec<_> = appended.map(Change::AppendEvent).collect();
+    let store = started(&options, disk::free_bytes());
+    commit(&store, batch(appended.clone()));
+    commit(&store, batch(appended));
+    let first = Sequence::default();
+    let waiting = wait(store.waiting(acme(), partition, first, 20)).unwrap();
+    // It cannot be read again.
+    let block = crate::sled::key::event::block(&acme(), partition, waiting[0].sequence);
+    assert!(store.db.remove(block).unwrap().is_some());
+    for (queued, event) in waiting.iter().zip(&events) {
+        assert_eq!(wait(store.event(acme(), *queued)), Ok(Some(event.clone())));
+    }
+    assert_eq!(
+        wait(store.streamed_events(acme(), waiting.clone())),
+        Ok(events.clone())
+    );
+    drop(store);
+
+    // Without a read of the partition, as for a retry, the first event is read with its block.
+    let store = started(&options, disk::free_bytes());
+    let rows = wait(store.streamed_rows(acme(), partition, waiting[19].sequence, 20)).unwrap();
+    drop(store);
+    let store = started(&options, disk::free_bytes());
+    assert_eq!(
+        wait(store.event(acme(), rows[7])),
+        Ok(Some(events[7].clone()))
+    );
+    let block = crate::sled::key::event::block(&acme(), partition, rows[0].sequence);
+    assert!(store.db.remove(block).unwrap().is_some());
+    assert_eq!(wait(store.events(acme(), rows)), Ok(events));
+}
+
+#[test]
 fn a_sweep_that_meets_a_damaged_row_skips_its_kind_and_sweeps_the_others() {
     let home = tempfile::tempdir().unwrap();
     let options = Options::at(home.path());

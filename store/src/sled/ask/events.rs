@@ -1,10 +1,8 @@
 //! What did a device report, and which values are known of it?
 
-use std::collections::BTreeMap;
-
 use engine::delivery::backlog::{QueuedEvent, Sequence};
 use engine::event::{Event, EventType};
-use engine::ids::{CustomerId, DeviceKey, Partition};
+use engine::ids::{CustomerId, DeviceKey};
 use engine::limits::STRETCH_BYTES_MAX;
 use engine::query::listed::HistoryPage;
 use engine::query::series::{SampleFilter, SamplePage};
@@ -16,9 +14,10 @@ use crate::record::Unreadable;
 use crate::record::block::{Block, BlockEntry};
 use crate::record::number::read_sequence;
 use crate::record::value::read_known;
+use crate::sled::block_cache::BlockCache;
 use crate::sled::fault::Fault;
 use crate::sled::key;
-use crate::sled::ledger::block_with;
+use crate::sled::ledger::key_of_block_with;
 
 /// The events of a device that a filter wants, newest first, at most `max`, from its newest event
 /// back. Events of a former device with the same key are not shown.
@@ -133,10 +132,10 @@ impl<'a> DeviceHistory<'a> {
         let known = known.filter(|block| matches!(block.entry(number), Ok(Some(_))));
         if known.is_none() {
             let partition = self.device.partition();
-            let Some(value) = block_with(self.db, self.customer, partition, number)? else {
-                return Ok(None);
-            };
-            self.block = Some(Block::read(&value)?.into_owned());
+            let key = key_of_block_with(self.db, self.customer, partition, number)?;
+            let read = |value: &[u8]| Ok(Block::read(value)?.into_owned());
+            let block = key.map(|key| load(self.db, &key, read)).transpose()?;
+            self.block = block.flatten();
         }
         let Some(block) = &self.block else {
             return Ok(None);
@@ -150,37 +149,49 @@ impl<'a> DeviceHistory<'a> {
 /// These events, while they are stored: the history they are in may be removed already. One that
 /// cannot be read counts as none, so that it does not block the events behind it.
 pub(in crate::sled) fn events(
-    db: &Db,
+    (db, blocks): (&Db, &BlockCache),
     customer: &CustomerId,
     queued: &[QueuedEvent],
 ) -> Result<Vec<Event>, Fault> {
-    // The last block that was read of each partition, which often has the next event, too.
-    let mut blocks: BTreeMap<Partition, Block<'static>> = BTreeMap::new();
     let mut events = Vec::with_capacity(queued.len());
     for queued in queued {
-        let partition = queued.partition();
-        let known = blocks
-            .get(&partition)
-            .map(|block| event_in(block, customer, queued));
-        if let Some(Ok(Some(event))) = known {
-            events.push(event);
-            continue;
-        }
-        let Some(value) = block_with(db, customer, partition, queued.sequence)? else {
-            continue;
-        };
-        let read = Block::read(&value).and_then(|block| {
-            events.extend(event_in(&block, customer, queued)?);
-            Ok(block.into_owned())
-        });
-        match read {
-            Ok(block) => drop(blocks.insert(partition, block)),
-            Err(damage) => {
-                tracing::error!(%damage, device = %queued.device, "an event cannot be read");
+        match event((db, blocks), customer, queued) {
+            Ok(event) => events.extend(event),
+            Err(fault) if fault.is_fatal() => return Err(fault),
+            Err(fault) => {
+                tracing::error!(%fault, device = %queued.device, "an event cannot be read");
             }
         }
     }
     Ok(events)
+}
+
+/// These events, if the blocks of all of them are in memory.
+pub(in crate::sled) fn events_in_memory(
+    blocks: &BlockCache,
+    customer: &CustomerId,
+    queued: &[QueuedEvent],
+) -> Option<Vec<Event>> {
+    let in_memory = |queued: &QueuedEvent| {
+        let block = blocks.find(customer, queued.partition(), queued.sequence)?;
+        event_in(&block, customer, queued).ok()?
+    };
+    queued.iter().map(in_memory).collect()
+}
+
+fn event(
+    (db, blocks): (&Db, &BlockCache),
+    customer: &CustomerId,
+    queued: &QueuedEvent,
+) -> Result<Option<Event>, Fault> {
+    let (partition, number) = (queued.partition(), queued.sequence);
+    let mut block = blocks.find(customer, partition, number);
+    if block.is_none() {
+        let key = key_of_block_with(db, customer, partition, number)?;
+        block = key.map(|key| blocks.read(db, &key)).transpose()?.flatten();
+    }
+    let event = block.map(|block| event_in(&block, customer, queued));
+    Ok(event.transpose()?.flatten())
 }
 
 fn event_in(

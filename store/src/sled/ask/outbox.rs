@@ -15,9 +15,10 @@ use crate::record::Unreadable;
 use crate::record::block::Block;
 use crate::record::number::read_sequence;
 use crate::record::outbox::{DestinationCounts, read_dead, read_retry, read_tally};
+use crate::sled::block_cache::BlockCache;
 use crate::sled::fault::Fault;
 use crate::sled::key;
-use crate::sled::ledger::{blocks_after, newest_block};
+use crate::sled::ledger::{blocks_after, keys_of_blocks_after, newest_block};
 
 /// The progress of a destination: its cursor in each partition, and its pending retries.
 pub(in crate::sled) fn progress_of(
@@ -63,7 +64,7 @@ pub(in crate::sled) fn partitions_waiting(
 /// notifier reports them once they are, and the reader need not wait for a group. A block that
 /// cannot be read is left out, so that it does not block those behind it.
 pub(in crate::sled) fn waiting(
-    db: &Db,
+    (db, blocks): (&Db, &BlockCache),
     customer: &CustomerId,
     partition: Partition,
     (after, reached): (Sequence, Sequence),
@@ -74,13 +75,19 @@ pub(in crate::sled) fn waiting(
     if reached <= after {
         return Ok(waiting);
     }
-    for block in blocks_after(db, customer, partition, after) {
-        let (key, value) = block?;
+    for key in keys_of_blocks_after(db, customer, partition, after) {
+        let key = key?;
         if waiting.len() >= max || key::outbox::last_number(&key).is_some_and(|it| it > reached) {
             break;
         }
-        if let Err(damage) = add_queued(&value, (after, reached), &mut waiting) {
-            tracing::error!(%damage, %customer, "a block of events cannot be read");
+        let read = blocks.read(db, &key).and_then(|block| match block {
+            Some(block) => Ok(add_queued(&block, (after, reached), &mut waiting)?),
+            None => Ok(()),
+        });
+        match read {
+            Err(fault) if fault.is_fatal() => return Err(fault),
+            Err(fault) => tracing::error!(%fault, %customer, "a block of events cannot be read"),
+            Ok(()) => {}
         }
     }
     waiting.truncate(max);
@@ -89,11 +96,11 @@ pub(in crate::sled) fn waiting(
 
 /// Adds the events of a block after a number, up to another.
 fn add_queued(
-    block: &[u8],
+    block: &Block<'_>,
     (after, reached): (Sequence, Sequence),
     waiting: &mut Vec<QueuedEvent>,
 ) -> Result<(), Unreadable> {
-    for entry in Block::read(block)?.entries() {
+    for entry in block.entries() {
         let queued = entry?.queued;
         if queued.sequence > after && queued.sequence <= reached {
             waiting.push(queued);
