@@ -15,7 +15,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::thread::Builder;
+use std::thread::{self, Builder};
 
 use sled::Db;
 use tokio::sync::mpsc::{Sender, channel};
@@ -152,14 +152,14 @@ impl Backup for SledStore {
             Ok(_) => Ok(stream),
             Err(error) => {
                 tracing::warn!(%error, "the backup cannot begin");
-                *self.kept_writes.hold() = Keeping::No;
                 Err(BackupRefused::Unavailable)
             }
         }
     }
 }
 
-/// Sends a backup.
+/// Sends a backup. The next one may begin when this is dropped, also because its thread panicked or
+/// was not started.
 struct BackupSource {
     db: Db,
     kept_writes: KeptWrites,
@@ -181,10 +181,13 @@ impl BackupSource {
     fn run(self) {
         if let Err(why) = self.send() {
             tracing::warn!(%why, "a backup ended early");
-            // Nobody may be there to take it.
-            self.pieces.blocking_send(Err(Unavailable)).ok();
+            self.end_early();
         }
-        *self.kept_writes.hold() = Keeping::No;
+    }
+
+    /// Reports that the backup is incomplete; nobody may be there to take that.
+    fn end_early(&self) {
+        self.pieces.blocking_send(Err(Unavailable)).ok();
     }
 
     fn send(&self) -> Result<(), Incomplete> {
@@ -215,5 +218,40 @@ impl BackupSource {
     fn pass_on(&self, writer: &mut BackupWriter) -> Result<(), Incomplete> {
         let sent = self.pieces.blocking_send(Ok(writer.take()));
         sent.map_err(|_| Incomplete::Abandoned)
+    }
+}
+
+impl Drop for BackupSource {
+    fn drop(&mut self) {
+        *self.kept_writes.hold() = Keeping::No;
+        if thread::panicking() {
+            self.end_early();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backup_whose_thread_panics_ends_early_and_the_next_one_may_begin() {
+        let home = tempfile::tempdir().unwrap();
+        let kept_writes = KeptWrites::of(home.path());
+        assert_eq!(kept_writes.begin(), Ok(()));
+        let (pieces, mut stream) = channel(PIECES_MAX);
+        let source = BackupSource {
+            db: sled::Config::new().temporary(true).open().unwrap(),
+            kept_writes: kept_writes.clone(),
+            pieces,
+        };
+        let panicked = thread::spawn(move || {
+            let _source = source;
+            panic!("a backup panics in a test");
+        });
+        assert!(panicked.join().is_err());
+        assert_eq!(stream.blocking_recv(), Some(Err(Unavailable)));
+        assert_eq!(stream.blocking_recv(), None);
+        assert_eq!(kept_writes.begin(), Ok(()));
     }
 }
