@@ -83,22 +83,26 @@ async fn of_customers(
         chosen.insert(id.clone(), nothing_of(id));
     }
     for customer in records(&reader.rows(CUSTOMERS, &[&customers]).await?, read_customer)? {
-        let of_customer = chosen.get_mut(&customer.id);
-        of_customer.map(|it| it.offline_after_s = customer.offline_after_s);
+        if let Some(it) = chosen.get_mut(&customer.id) {
+            it.offline_after_s = customer.offline_after_s;
+        }
     }
     for setting in records(&reader.rows(SETTINGS, &[&customers]).await?, read_setting)? {
-        let of_customer = chosen.get_mut(&setting.customer);
-        of_customer.map(|it| it.settings.push(setting));
+        if let Some(it) = chosen.get_mut(&setting.customer) {
+            it.settings.push(setting);
+        }
     }
     for row in reader.rows(DEFINITIONS, &[&customers]).await? {
         let definition = read_definition(&row)?;
-        let of_customer = chosen.get_mut(&definition.id.customer);
-        of_customer.map(|it| it.definitions.push(definition));
+        if let Some(it) = chosen.get_mut(&definition.id.customer) {
+            it.definitions.push(definition);
+        }
     }
     let destinations = reader.rows(DESTINATIONS, &[&customers]).await?;
     for destination in records(&destinations, read_destination)? {
-        let of_customer = chosen.get_mut(&destination.customer);
-        of_customer.map(|it| it.destinations.push(destination));
+        if let Some(it) = chosen.get_mut(&destination.customer) {
+            it.destinations.push(destination);
+        }
     }
     Ok(chosen.into_values().collect())
 }
