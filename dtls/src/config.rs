@@ -102,6 +102,23 @@ pub struct ClientConfig {
     pub resumption: Option<Resumption>,
     /// The longest plaintext of a record that is accepted (RFC 8449), at least 64.
     pub record_size_limit: Option<u16>,
+    /// The longest plaintext of a record of either side (RFC 6066 section 4); a server that answers
+    /// the limit above ignores it.
+    pub max_fragment_length: Option<MaxFragmentLength>,
+}
+
+/// A maximum fragment length, with its code in RFC 6066 section 4.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u8)]
+pub enum MaxFragmentLength {
+    /// 512 bytes.
+    Bytes512 = 1,
+    /// 1,024 bytes.
+    Bytes1024 = 2,
+    /// 2,048 bytes.
+    Bytes2048 = 3,
+    /// 4,096 bytes.
+    Bytes4096 = 4,
 }
 
 /// What a client says about Connection IDs.
@@ -159,6 +176,7 @@ impl ClientConfig {
             server_public_key: Box::default(),
             resumption: None,
             record_size_limit: None,
+            max_fragment_length: None,
         }
     }
 

@@ -32,7 +32,10 @@ mod x509;
 pub use alert::AlertDescription;
 pub use association::AssociationId;
 pub use cipher_suite::CipherSuite;
-pub use config::{ClientConfig, Config, ConnectionIdOffer, ExtendedMasterSecret, Retransmission};
+pub use config::{
+    ClientConfig, Config, ConnectionIdOffer, ExtendedMasterSecret, MaxFragmentLength,
+    Retransmission,
+};
 pub use connection_id::{CONNECTION_ID_PREFIX_MAX, DatagramRoute};
 pub use counters::Counters;
 pub use effect::{CloseReason, Effect, Effects, HandshakeFailure, Security};

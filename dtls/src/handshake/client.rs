@@ -261,6 +261,7 @@ impl ClientHandshake {
                 encrypt_then_mac: has_cbc && self.config.offers_encrypt_then_mac,
                 extended_master_secret: true,
                 record_size_limit: self.config.record_size_limit,
+                max_fragment_length: self.config.max_fragment_length.map(|it| it as u8),
                 supported_groups: has_curves.then_some(&groups[..]),
                 client_certificate_type: of_client.as_ref().map(|it| &it[..]),
                 server_certificate_type: key.map(|_| &of_server[..]),
@@ -287,15 +288,22 @@ impl ClientHandshake {
         if extensions.connection_id.is_some() && !offers_connection_id
             || extensions.return_routability_check && extensions.connection_id.is_none()
             || extensions.record_size_limit.is_some() && !limit_was_offered
-            || extensions.max_fragment_length.is_some()
         {
             return Err(Refused(AlertDescription::UNSUPPORTED_EXTENSION));
+        }
+        let fragment_length = self.config.max_fragment_length.map(|it| it as u8);
+        if extensions
+            .max_fragment_length
+            .is_some_and(|it| Some(it) != fragment_length)
+        {
+            return Err(Refused(AlertDescription::ILLEGAL_PARAMETER));
         }
         let is_expected = suite.has_cbc() && self.config.offers_encrypt_then_mac;
         if extensions.encrypt_then_mac != is_expected {
             return Err(Refused(AlertDescription::HANDSHAKE_FAILURE));
         }
         let plaintext_max = extensions.plaintext_max()?;
+        transport.limits.plaintext_max = plaintext_max.into();
         let negotiated = Negotiated {
             suite,
             cipher: extensions.record_cipher(suite),

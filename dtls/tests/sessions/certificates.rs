@@ -16,13 +16,13 @@ use crate::network::{Host, Network, Report, server_config};
 const NAME: &str = "urn:dev:meter-1";
 
 /// An authority and its certificate.
-struct Authority {
+pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
-    certificate: Vec<u8>,
+    pub(crate) certificate: Vec<u8>,
 }
 
 impl Authority {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let params = authority(name);
         let key = KeyPair::generate().unwrap();
         let certificate = params.self_signed(&key).unwrap().der().to_vec();
@@ -34,7 +34,7 @@ impl Authority {
     }
 
     /// An authority that this one vouches for.
-    fn intermediate(&self, name: &str) -> Self {
+    pub(crate) fn intermediate(&self, name: &str) -> Self {
         self.vouches_for(authority(name))
     }
 
@@ -48,7 +48,7 @@ impl Authority {
     }
 
     /// A key with a certificate of this authority, and of others that lead to a known one.
-    fn signs(&self, params: &CertificateParams, others: &[&Self]) -> Arc<SigningKey> {
+    pub(crate) fn signs(&self, params: &CertificateParams, others: &[&Self]) -> Arc<SigningKey> {
         let key = KeyPair::generate().unwrap();
         let own = params.signed_by(&key, &self.issuer).unwrap();
         let mut chain: Vec<Box<[u8]>> = vec![own.der().to_vec().into()];
@@ -407,7 +407,7 @@ fn identities(network: &Network, of: Host) -> Vec<&Identity> {
     found
 }
 
-fn raw_key(byte: u8) -> Arc<SigningKey> {
+pub(crate) fn raw_key(byte: u8) -> Arc<SigningKey> {
     Arc::new(SigningKey::from_scalar(&[byte; 32]).unwrap())
 }
 
@@ -417,7 +417,7 @@ fn authority(name: &str) -> CertificateParams {
     params
 }
 
-fn named(name: &str) -> CertificateParams {
+pub(crate) fn named(name: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = rcgen::DistinguishedName::new();
     params
