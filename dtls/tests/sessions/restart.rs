@@ -1,10 +1,11 @@
 //! Sessions that go on in the next process.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dtls::{ClientConfig, Config, ConnectionIdOffer, Endpoint, Identity, ImportSummary, TicketKey};
 
-use crate::network::{Host, IDENTITY, Network, psk_client, server_config};
+use crate::network::{Chance, Host, IDENTITY, Network, psk_client, server_config};
 
 /// Ends the server and returns the records of its sessions.
 pub(crate) fn export(network: &mut Network) -> Vec<Vec<u8>> {
@@ -81,6 +82,61 @@ fn no_number_of_a_record_is_used_before_and_after() {
         "epoch and sequence number grow"
     );
     assert_ne!(before[11..], after[11..]);
+}
+
+/// The keys of a nonce begin with a handshake; the rest of it is the number of the record.
+#[test]
+fn no_nonce_repeats_whatever_becomes_of_the_server() {
+    let config = Arc::new(Config {
+        ticket_keys: vec![TicketKey::from_bytes([9; 32])],
+        ..server_config()
+    });
+    for seed in 0..300 {
+        let mut network = Network::with((*config).clone(), seed);
+        let mut chance = Chance(seed);
+        let client = ClientConfig {
+            connection_id: match seed % 3 {
+                0 => ConnectionIdOffer::None,
+                1 => ConnectionIdOffer::Empty,
+                _ => ConnectionIdOffer::Own,
+            },
+            ..psk_client()
+        };
+        let mut id = network.session(client.clone());
+        let (mut handshakes, mut used) = (1, BTreeSet::new());
+        for step in 0..60 {
+            // What the first handshake has sent is noted before the next.
+            match chance.below(10) + u64::from(step == 0) * 10 {
+                0 | 1 => {
+                    let records = export(&mut network);
+                    network.server = Endpoint::import(Arc::clone(&config), &records).0;
+                }
+                2 => network.server = Endpoint::new(Arc::clone(&config)),
+                3 => {
+                    let resumption = network.resumption.clone().filter(|_| chance.below(2) == 0);
+                    handshakes += 1;
+                    id = network.session(ClientConfig {
+                        resumption,
+                        ..client.clone()
+                    });
+                }
+                4..7 => {
+                    let server_id = network.server_association.unwrap();
+                    if network.server.peer(server_id).is_some() {
+                        network.send(Host::Server, server_id, b"content");
+                    }
+                }
+                _ => network.send(Host::Client, id, b"content"),
+            }
+            network.run(&mut || vec![10], 100);
+            for (host, datagram) in network.sent.drain(..) {
+                for number in protected_numbers(&datagram) {
+                    let is_first = used.insert((handshakes, host, number));
+                    assert!(is_first, "seed {seed}: {host:?} repeats {number:?}");
+                }
+            }
+        }
+    }
 }
 
 #[test]
@@ -211,4 +267,20 @@ fn records_that_do_not_fit_are_left_out() {
         ..server_config()
     };
     assert_eq!(Endpoint::import(Arc::new(full), [session]).1.left_out, 1);
+}
+
+/// The epoch and sequence number of each protected record.
+fn protected_numbers(datagram: &[u8]) -> Vec<[u8; 8]> {
+    const CID: u8 = 25;
+    let mut numbers = Vec::new();
+    let mut rest = datagram;
+    while !rest.is_empty() {
+        // The Connection IDs of both hosts: a prefix and six bytes.
+        let header = if rest[0] == CID { 20 } else { 13 };
+        let number: [u8; 8] = rest[3..11].try_into().unwrap();
+        numbers.extend(number.starts_with(&[0, 1]).then_some(number));
+        let length = u16::from_be_bytes([rest[header - 2], rest[header - 1]]);
+        rest = &rest[header + usize::from(length)..];
+    }
+    numbers
 }
