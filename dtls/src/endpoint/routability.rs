@@ -129,34 +129,25 @@ impl Endpoint {
         out: &mut Effects,
     ) {
         let content = message.encode();
-        let Some(Established { session, .. }) = self.established_mut(id) else {
+        let Some(association) = self.associations.find_mut(id) else {
+            return;
+        };
+        let AssociationState::Established(Established { session, .. }) = &mut association.state
+        else {
             return;
         };
         let length = content.len() + session.overhead_max();
-        if !self.may_send(id, length) {
+        let check = self.path_checks.get_mut(&id);
+        if check.as_ref().is_some_and(|check| !check.admits(length)) {
             return;
         }
-        let Some(Established { session, .. }) = self.established_mut(id) else {
-            return;
-        };
         let start = out.bytes().len();
         let sealed = session.seal(ContentType::ReturnRoutabilityCheck, &content, out.bytes());
         if sealed.is_ok() {
             out.transmit(peer, start);
-            self.note_sent(id, length);
-        }
-    }
-
-    /// Whether so many bytes may go to the peer of an association now.
-    pub(super) fn may_send(&self, id: AssociationId, length: usize) -> bool {
-        let check = self.path_checks.get(&id);
-        check.is_none_or(|check| check.admits(length))
-    }
-
-    /// Counts what goes to an address under check.
-    pub(super) fn note_sent(&mut self, id: AssociationId, length: usize) {
-        if let Some(check) = self.path_checks.get_mut(&id) {
-            check.note_sent(length);
+            if let Some(check) = check {
+                check.note_sent(length);
+            }
         }
     }
 
@@ -168,15 +159,11 @@ impl Endpoint {
         }
     }
 
-    fn checks_paths(&mut self, id: AssociationId) -> bool {
-        let established = self.established_mut(id);
-        established.is_some_and(|it| it.session.checks_paths)
-    }
-
-    fn established_mut(&mut self, id: AssociationId) -> Option<&mut Established> {
-        match &mut self.associations.find_mut(id)?.state {
-            AssociationState::Established(established) => Some(established),
-            AssociationState::Handshaking(_) => None,
-        }
+    fn checks_paths(&self, id: AssociationId) -> bool {
+        let association = self.associations.find(id);
+        association.is_some_and(|association| match &association.state {
+            AssociationState::Established(established) => established.session.checks_paths,
+            AssociationState::Handshaking(_) => false,
+        })
     }
 }
