@@ -9,6 +9,7 @@ use crate::handshake::flight::LastFlight;
 use crate::handshake::server::ServerHandshake;
 use crate::handshake::transport::Transport;
 use crate::identity::Identity;
+use crate::key_schedule::RANDOM_LENGTH;
 use crate::moment::Timestamp;
 use crate::session::Session;
 
@@ -65,7 +66,18 @@ pub(crate) struct Established {
     pub(crate) session: Session,
     pub(crate) identity: Identity,
     /// Our last flight, until the peer has shown that it arrived, or until its deadline.
-    pub(crate) last_flight: Option<Box<(LastFlight, Timestamp)>>,
+    pub(crate) last_flight: Option<Box<RepeatableFlight>>,
+}
+
+/// The end of a handshake, of which the peer may repeat what it has sent.
+#[derive(Debug)]
+pub(crate) struct RepeatableFlight {
+    pub(crate) last: LastFlight,
+    pub(crate) until: Timestamp,
+    /// Where the handshake was.
+    pub(crate) peer: SocketAddr,
+    /// The random of the ClientHello that it began with, if we are the server.
+    pub(crate) begun_by: Option<[u8; RANDOM_LENGTH]>,
 }
 
 /// The associations of an endpoint.

@@ -53,6 +53,7 @@ const AGE_STEPS: u64 = 16;
 pub struct Endpoint {
     pub(crate) config: Arc<Config>,
     pub(crate) associations: AssociationTable,
+    /// Also of sessions whose last flight may have to be sent again.
     handshake_by_peer: BTreeMap<SocketAddr, AssociationId>,
     /// Of sessions without a Connection ID.
     pub(crate) session_by_peer: BTreeMap<SocketAddr, AssociationId>,
@@ -222,7 +223,8 @@ impl Endpoint {
         client: ClientConfig,
         out: &mut Effects,
     ) -> Result<AssociationId, CannotConnect> {
-        if self.handshake_by_peer.contains_key(&peer) {
+        let current = self.handshake_by_peer.get(&peer).copied();
+        if current.is_some_and(|id| self.handshake_mut(id).is_some()) {
             return Err(CannotConnect);
         }
         let id = self.make_room(moment, out).ok_or(CannotConnect)?;
@@ -298,7 +300,8 @@ impl Endpoint {
             }
             AssociationState::Established(established) => {
                 if let Some(last_flight) = &established.last_flight {
-                    self.deadlines.remove(&(last_flight.1, id));
+                    self.deadlines.remove(&(last_flight.until, id));
+                    unlist(&mut self.handshake_by_peer, last_flight.peer, id);
                 }
                 &mut self.session_by_peer
             }
@@ -435,12 +438,6 @@ impl Endpoint {
         }
         let earlier = std::mem::replace(&mut association.peer, peer);
         unlist(&mut self.handshake_by_peer, earlier, id);
-    }
-
-    fn remove_handshake_of(&mut self, id: AssociationId) {
-        if let Some(peer) = self.peer(id) {
-            unlist(&mut self.handshake_by_peer, peer, id);
-        }
     }
 
     fn fail_handshake(&mut self, id: AssociationId, reason: HandshakeFailure, out: &mut Effects) {

@@ -2,18 +2,22 @@
 
 use std::net::SocketAddr;
 
-use super::{Endpoint, Handled};
+use super::{Endpoint, Handled, unlist};
 use crate::alert::Alert;
-use crate::association::{AssociationId, AssociationState, Established, Handshake, Role};
+use crate::association::{
+    AssociationId, AssociationState, Established, Handshake, RepeatableFlight, Role,
+};
 use crate::connection_id;
 use crate::effect::{CloseReason, Effects, Establishment, HandshakeFailure};
 use crate::handshake::cookie;
+use crate::handshake::flight::LastFlight;
 use crate::handshake::hello::{self, ClientHelloStart};
 use crate::handshake::message::{Fragment, Message, MessageType};
 use crate::handshake::reassembly::Reception;
 use crate::handshake::server::{ServerContext, ServerHandshake};
 use crate::handshake::transport::{Due, Protection};
 use crate::handshake::{Outcome, Refused, Step};
+use crate::key_schedule::RANDOM_LENGTH;
 use crate::moment::{Moment, Timestamp};
 use crate::presentation::Reader;
 use crate::record::{self, ContentType, Record};
@@ -46,7 +50,8 @@ impl Endpoint {
             return Some(Handled::Done);
         }
         if let Some(id) = current {
-            if !matches!(self.handshake_mut(id)?.role, Role::Server(_)) {
+            let handshake = self.handshake_mut(id);
+            if handshake.is_some_and(|it| matches!(it.role, Role::Client(_))) {
                 return Some(Handled::Dropped);
             }
             self.fail_handshake(id, HandshakeFailure::Replaced, out);
@@ -61,12 +66,17 @@ impl Endpoint {
         Some(self.handle_fragments(moment, id, record.fragment, Protection::Plain, out))
     }
 
-    /// Whether a ClientHello, repeated, is the one that a handshake began with. As a client we
-    /// await none.
-    fn is_hello_of(&mut self, id: AssociationId, start: &ClientHelloStart<'_>) -> bool {
-        self.server_mut(id).is_some_and(|(server, _)| {
-            server.is_begun_by(&start.random) && !start.cookie.is_empty()
-        })
+    /// Whether a ClientHello, repeated, is the one that a handshake began with, also when it has
+    /// led to a session: in a second handshake, the rest of the client's flight would be wrong. As
+    /// a client we await none.
+    fn is_hello_of(&self, id: AssociationId, start: &ClientHelloStart<'_>) -> bool {
+        let begun_by = self.associations.find(id).and_then(|it| match &it.state {
+            AssociationState::Handshaking(handshake) => begun_by(&handshake.role),
+            AssociationState::Established(established) => {
+                established.last_flight.as_ref()?.begun_by
+            }
+        });
+        begun_by == Some(start.random) && !start.cookie.is_empty()
     }
 
     pub(super) fn handle_fragments(
@@ -191,18 +201,27 @@ impl Endpoint {
             return;
         };
         let peer = association.peer;
-        if let AssociationState::Handshaking(handshake) = &association.state {
-            self.deadlines.remove(&(handshake.deadline, id));
-        }
-        self.remove_handshake_of(id);
+        let AssociationState::Handshaking(handshake) = &association.state else {
+            return;
+        };
+        self.deadlines.remove(&(handshake.deadline, id));
+        let begun_by = begun_by(&handshake.role);
         let mut session = outcome.session;
         let until = moment.now.plus_ms(self.config.retransmission.give_up_ms);
         let last_flight = outcome.last_flight.map(|mut last| {
             last.flight
                 .transmit(last.limits, Some(&mut session), peer, out);
             self.deadlines.insert((until, id));
-            Box::new((last, until))
+            Box::new(RepeatableFlight {
+                last,
+                until,
+                peer,
+                begun_by,
+            })
         });
+        if last_flight.is_none() {
+            unlist(&mut self.handshake_by_peer, peer, id);
+        }
         if !session.has_connection_id {
             let earlier = self.session_by_peer.insert(peer, id);
             if let Some(earlier) = earlier {
@@ -236,11 +255,11 @@ impl Endpoint {
             }
             AssociationState::Established(established) => {
                 if let Some(last_flight) = &mut established.last_flight
-                    && last_flight.0.flight.may_answer()
+                    && last_flight.last.flight.may_answer()
                 {
-                    let limits = last_flight.0.limits;
+                    let LastFlight { flight, limits } = &mut last_flight.last;
                     let session = Some(&mut established.session);
-                    last_flight.0.flight.transmit(limits, session, peer, out);
+                    flight.transmit(*limits, session, peer, out);
                 }
             }
         }
@@ -285,9 +304,10 @@ impl Endpoint {
         let peer = association.peer;
         match &mut association.state {
             AssociationState::Established(established) => {
-                established
-                    .last_flight
-                    .take_if(|last_flight| last_flight.1 <= now);
+                let last_flight = &mut established.last_flight;
+                if let Some(last_flight) = last_flight.take_if(|it| it.until <= now) {
+                    unlist(&mut self.handshake_by_peer, last_flight.peer, id);
+                }
                 if self
                     .path_checks
                     .get(&id)
@@ -307,6 +327,14 @@ impl Endpoint {
                 Due::Nothing => self.note_deadline(id),
             },
         }
+    }
+}
+
+/// The random of the ClientHello that a handshake began with, if we are the server.
+fn begun_by(role: &Role) -> Option<[u8; RANDOM_LENGTH]> {
+    match role {
+        Role::Server(server) => Some(server.begun_by()),
+        Role::Client(_) => None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::{AGE_STEPS, Endpoint, Handled};
+use super::{AGE_STEPS, Endpoint, Handled, unlist};
 use crate::alert::{Alert, AlertDescription};
 use crate::association::{AssociationId, AssociationState, Role};
 use crate::connection_id;
@@ -92,7 +92,8 @@ impl Endpoint {
         match opened.content_type {
             ContentType::ApplicationData => {
                 if let Some(last_flight) = established.last_flight.take() {
-                    self.deadlines.remove(&(last_flight.1, id));
+                    self.deadlines.remove(&(last_flight.until, id));
+                    unlist(&mut self.handshake_by_peer, last_flight.peer, id);
                 }
                 out.received(id, start);
             }

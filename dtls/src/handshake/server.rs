@@ -105,9 +105,9 @@ impl ServerHandshake {
         }
     }
 
-    /// Whether it began with the ClientHello that has this random.
-    pub(crate) fn is_begun_by(&self, client_random: &[u8; RANDOM_LENGTH]) -> bool {
-        self.client_random == *client_random
+    /// The random of the ClientHello that it began with.
+    pub(crate) fn begun_by(&self) -> [u8; RANDOM_LENGTH] {
+        self.client_random
     }
 
     pub(crate) fn handle_message(

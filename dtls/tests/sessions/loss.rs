@@ -1,9 +1,11 @@
 //! Loss, repetition and reordering: a handshake ends in a session, and nothing is received twice.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use dtls::{ClientConfig, Config, ConnectionIdOffer, Retransmission, TicketKey};
+use dtls::{ClientConfig, Config, ConnectionIdOffer, Endpoint, Retransmission, TicketKey};
 
+use crate::certificates::{Authority, named, raw_key};
 use crate::network::{Chance, Delivery, Host, Network, psk_client, server_config};
 
 /// The datagrams of a full handshake, and one more of each side.
@@ -57,15 +59,7 @@ fn a_network_that_is_merely_bad_delays_a_session() {
         }
         let mut network = Network::with(server, seed);
         network.look_up_ms = seed % 5 * 400;
-        let mut chance = Chance(seed ^ 0xdead_beef);
-        let mut delivery = || -> Delivery {
-            let copies = match chance.below(10) {
-                0..3 => 0,
-                3..9 => 1,
-                _ => 2,
-            };
-            (0..copies).map(|_| 1 + chance.below(2_500)).collect()
-        };
+        let mut delivery = bad_network(seed);
         let connection_id = match seed % 4 {
             0 => ConnectionIdOffer::None,
             1 => ConnectionIdOffer::Own,
@@ -103,6 +97,57 @@ fn a_network_that_is_merely_bad_delays_a_session() {
 }
 
 #[test]
+fn a_network_that_is_merely_bad_delays_a_session_with_certificates_in_many_fragments() {
+    const DATAGRAM_MAX: usize = 200;
+    let root = Authority::new("CA");
+    let factory = root.intermediate("factory");
+    let server_key = root.signs(&named("server"), &[]);
+    let keys = [raw_key(3), factory.signs(&named("meter-1"), &[&factory])];
+    for seed in 0..100 {
+        let server = Config {
+            server_key: Some(server_key.clone()),
+            datagram_max: DATAGRAM_MAX,
+            ..patient()
+        };
+        let mut network = Network::with(server, seed);
+        network.client = Endpoint::new(Arc::new(Config {
+            accepts_clients: false,
+            datagram_max: DATAGRAM_MAX,
+            ..patient()
+        }));
+        network.authorities = vec![root.certificate.clone()];
+        network.public_keys.insert(keys[0].public_key().to_vec());
+        let key = keys[seed as usize % keys.len()].clone();
+        let client = ClientConfig::with_signing_key(key, server_key.public_key());
+        let mut delivery = bad_network(seed);
+        let id = network.connect(client, &mut delivery);
+        network.run(&mut delivery, 900_000);
+        network.security(Host::Client);
+        network.security(Host::Server);
+        assert!(network.sent.iter().all(|(_, it)| it.len() <= DATAGRAM_MAX));
+        network.send(Host::Client, id, b"uplink");
+        network.run(&mut || vec![10], 1_000);
+        assert_eq!(network.received(Host::Server), [b"uplink"], "seed {seed}");
+    }
+}
+
+#[test]
+fn a_hello_that_arrives_again_when_the_session_is_there_begins_no_handshake() {
+    let mut network = Network::new();
+    network.session(psk_client());
+    // After a hello and the request of a cookie.
+    let (host, hello) = network.sent[2].clone();
+    assert_eq!(host, Host::Client);
+    let peer = network.client_address;
+    assert!(network.deliver(Host::Server, peer, &hello).is_empty());
+    assert_eq!(network.server.handshake_count(), 0);
+    // Another hello from there does.
+    network.reports.clear();
+    network.session(psk_client());
+    network.security(Host::Server);
+}
+
+#[test]
 fn no_record_is_received_twice_nor_at_another_session() {
     let mut network = Network::new();
     let id = network.session(psk_client());
@@ -126,6 +171,19 @@ fn no_record_is_received_twice_nor_at_another_session() {
     }
     assert_eq!(network.received(Host::Server).len(), 200);
     assert_eq!(other.reports.len(), count);
+}
+
+/// Loses, repeats and reorders.
+fn bad_network(seed: u64) -> impl FnMut() -> Delivery {
+    let mut chance = Chance(seed ^ 0xdead_beef);
+    move || {
+        let copies = match chance.below(10) {
+            0..3 => 0,
+            3..9 => 1,
+            _ => 2,
+        };
+        (0..copies).map(|_| 1 + chance.below(2_500)).collect()
+    }
 }
 
 /// A server, and a client like it, that give up after an hour.
