@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod bare_cbc;
+mod answers;
 mod certificates;
 mod connection_ids;
 mod failures;

@@ -23,7 +23,7 @@ const MESSAGE_HEADER: usize = 12;
 
 /// What somebody sends: a message by its type (RFC 5246 section 7.4), or a ChangeCipherSpec.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Sent {
+pub(crate) enum Sent {
     HelloRequest = 0,
     ClientHello = 1,
     ServerHello = 2,
@@ -40,7 +40,7 @@ enum Sent {
     ChangeCipherSpec = 255,
 }
 
-const ALL: [Sent; 13] = [
+pub(crate) const ALL: [Sent; 13] = [
     Sent::HelloRequest,
     Sent::ClientHello,
     Sent::ServerHello,
