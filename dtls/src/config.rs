@@ -11,7 +11,7 @@ use crate::signature::SigningKey;
 /// The settings of an endpoint. [`Config::new`] has the defaults.
 #[derive(Clone)]
 pub struct Config {
-    /// What every Connection ID and session id of this endpoint begins with, at most
+    /// What every Connection ID of this endpoint begins with, at most
     /// [`CONNECTION_ID_PREFIX_MAX`](crate::CONNECTION_ID_PREFIX_MAX) bytes. Endpoints that share a
     /// port have prefixes of one length, so that [`DatagramRoute`](crate::DatagramRoute) finds
     /// theirs. Default: none.

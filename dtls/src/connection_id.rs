@@ -48,9 +48,6 @@ pub(crate) fn decode(prefix: &[u8], connection_id: &[u8]) -> Option<AssociationI
 pub enum DatagramRoute<'d> {
     /// It is protected and carries a Connection ID, which begins with the prefix of its endpoint.
     ConnectionId(&'d [u8]),
-    /// It is a ClientHello that resumes the session with this id, which begins with the prefix of
-    /// its endpoint.
-    SessionId(&'d [u8]),
     /// Its sender's address alone tells.
     Address,
     /// It is no record of DTLS 1.2.
@@ -67,11 +64,6 @@ impl<'d> DatagramRoute<'d> {
         };
         match record.content_type {
             ContentType::Cid => Self::ConnectionId(record.connection_id),
-            ContentType::Handshake if record.epoch == 0 => {
-                crate::handshake::hello::session_id_of(record.fragment)
-                    .filter(|id| !id.is_empty())
-                    .map_or(Self::Address, Self::SessionId)
-            }
             ContentType::Handshake
             | ContentType::ChangeCipherSpec
             | ContentType::Alert

@@ -8,7 +8,6 @@ use crate::record::{VERSION, VERSION_1_0};
 
 use super::Refused;
 use super::extension::Extensions;
-use super::message::{Fragment, MessageType};
 
 pub(crate) const SESSION_ID_MAX: usize = 32;
 
@@ -157,14 +156,4 @@ pub(crate) fn decode_hello_verify_request(body: &[u8]) -> Result<&[u8], Malforme
     let cookie = reader.vector8()?;
     reader.end()?;
     Ok(cookie)
-}
-
-/// The session id of the ClientHello that begins in this fragment of a record.
-pub(crate) fn session_id_of(fragment: &[u8]) -> Option<&[u8]> {
-    let fragment = Fragment::decode(&mut Reader::new(fragment)).ok()?;
-    if fragment.message_type != MessageType::ClientHello || fragment.offset != 0 {
-        return None;
-    }
-    let start = ClientHelloStart::decode(&mut Reader::new(fragment.bytes));
-    start.ok().map(|start| start.session_id)
 }

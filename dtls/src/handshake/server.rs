@@ -444,7 +444,7 @@ fn begin(
     let is_cached = negotiated.has_extended_master_secret
         && !negotiated.wants_ticket
         && config.cached_sessions_max > 0;
-    negotiated.session_id = is_cached.then(|| new_session_id(context));
+    negotiated.session_id = is_cached.then(|| context.moment.random());
     let connection_id = connection_id::encode(&config.connection_id_prefix, context.association);
     let certificate_types = match negotiated.suite.key_exchange() {
         KeyExchange::EcdheEcdsa => CertificateTypes::choose(hello, config)?,
@@ -519,15 +519,6 @@ fn show_key(
     let request = certificate::encode_certificate_request();
     transport.push(MessageType::CertificateRequest, request);
     Ok(key)
-}
-
-fn new_session_id(context: &mut ServerContext<'_, '_>) -> SessionId {
-    let mut id: SessionId = context.moment.random();
-    let prefix = &context.config.connection_id_prefix;
-    if let Some(start) = id.get_mut(..prefix.len()) {
-        start.copy_from_slice(prefix);
-    }
-    id
 }
 
 /// An abbreviated handshake: our hello, a new ticket and our Finished (RFC 5246 figure 2, RFC 5077
