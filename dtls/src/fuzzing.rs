@@ -9,6 +9,7 @@ use crate::handshake::message::{Fragment, MessageType};
 use crate::handshake::resumption::Resumable;
 use crate::handshake::ticket;
 use crate::key_agreement;
+use crate::key_schedule::Randoms;
 use crate::moment::Timestamp;
 use crate::presentation::Reader;
 use crate::record::{self, ContentType, Record};
@@ -91,7 +92,14 @@ fn body(message_type: MessageType, body: &[u8]) -> bool {
         MessageType::NewSessionTicket => ticket::decode_new_session_ticket(body).is_ok(),
         MessageType::ServerKeyExchange => {
             let mut reader = Reader::new(body);
-            reader.vector16().is_ok() && key_agreement::decode_parameters(&mut reader).is_ok()
+            let is_behind_hint =
+                reader.vector16().is_ok() && key_agreement::decode_parameters(&mut reader).is_ok();
+            let randoms = Randoms {
+                client: [0; 32],
+                server: [0; 32],
+            };
+            let _ = certificate::decode_signed_parameters(&[], &randoms, body);
+            is_behind_hint || key_agreement::decode_parameters(&mut Reader::new(body)).is_ok()
         }
         MessageType::Certificate => {
             if let Ok(chain) = certificate::decode_chain(body) {

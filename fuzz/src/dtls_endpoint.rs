@@ -5,14 +5,17 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use dtls::{
-    AssociationId, CipherSuite, ClientConfig, Config, ConnectionIdOffer, Effect, Effects, Endpoint,
-    Moment, Resumption, TicketKey, Timestamp,
+    AssociationId, CertificateChain, CipherSuite, ClientConfig, Config, ConnectionIdOffer, Effect,
+    Effects, Endpoint, Moment, Resumption, SigningKey, TicketKey, Timestamp,
 };
 
 use crate::FuzzOutcome;
 use crate::script::Script;
 
 const KEY: &[u8] = &[7; 16];
+/// Of the client, and the key that it certifies.
+const CERTIFICATE: &[u8] = include_bytes!("../fixtures/certificate.der");
+const PRIVATE_KEY: &[u8] = include_bytes!("../fixtures/private_key.der");
 const DATAGRAM_MAX: usize = 1_500;
 /// Longer than a handshake may take.
 const END_MS: u64 = 100_000;
@@ -20,7 +23,7 @@ const END_MS: u64 = 100_000;
 /// Datagrams that nobody sent reach a server with a session and a handshake under way: each ends
 /// where it came from, or is dropped; the session hears nothing, and stays.
 pub(crate) fn server(bytes: &[u8]) -> FuzzOutcome {
-    let mut pair = Pair::new(ConnectionIdOffer::Empty, Protection::Ccm8);
+    let mut pair = Pair::new(ConnectionIdOffer::Empty, Proof::PreSharedKey);
     pair.connect(None);
     while pair.pump() {}
     let session = pair
@@ -67,20 +70,24 @@ pub(crate) fn server(bytes: &[u8]) -> FuzzOutcome {
 /// datagrams: a session is of the right peer or of none, and what is received was sent, once.
 pub(crate) fn conversation(bytes: &[u8]) -> FuzzOutcome {
     let mut script = Script::new(bytes);
-    let offer = match script.byte() % 3 {
+    let choice = script.byte();
+    let offer = match choice % 3 {
         0 => ConnectionIdOffer::None,
         1 => ConnectionIdOffer::Empty,
         _ => ConnectionIdOffer::Own,
     };
-    let choice = script.byte();
-    let protection = match choice >> 1 & 3 {
-        1 => Protection::EncryptThenMac,
-        2 => Protection::MacThenEncrypt,
-        _ => Protection::Ccm8,
+    // Ephemeral keys cost more than all the rest: one conversation in four has them.
+    let proof = match choice / 3 % 12 {
+        7 => Proof::PreSharedKeyEncryptThenMac,
+        8 => Proof::PreSharedKeyMacThenEncrypt,
+        9 => Proof::PreSharedKeyBesideEphemeral,
+        10 => Proof::PublicKey,
+        11 => Proof::Certificate,
+        _ => Proof::PreSharedKey,
     };
-    let mut pair = Pair::new(offer, protection);
+    let mut pair = Pair::new(offer, proof);
     pair.connect(None);
-    if choice & 1 == 1 {
+    if script.byte() & 1 == 1 {
         while pair.pump() {}
         let resumption = pair.resumption.take();
         pair.connect(resumption);
@@ -95,21 +102,23 @@ pub(crate) fn conversation(bytes: &[u8]) -> FuzzOutcome {
     FuzzOutcome::read_if(is_established)
 }
 
-/// How the records of a pair are protected.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Protection {
-    Ccm8,
-    /// CBC (RFC 7366).
-    EncryptThenMac,
-    /// CBC (RFC 5246 section 6.2.3.2).
-    MacThenEncrypt,
+/// How the client proves itself, and with CBC in which order records are protected.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Proof {
+    PreSharedKey,
+    /// RFC 7366.
+    PreSharedKeyEncryptThenMac,
+    /// RFC 5246 section 6.2.3.2.
+    PreSharedKeyMacThenEncrypt,
+    PreSharedKeyBesideEphemeral,
+    PublicKey,
+    Certificate,
 }
 
 struct Pair {
     server: Endpoint,
     client: Endpoint,
-    offer: ConnectionIdOffer,
-    protection: Protection,
+    client_config: ClientConfig,
     now_ms: u64,
     state: u64,
     to_server: Vec<Vec<u8>>,
@@ -125,8 +134,29 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(offer: ConnectionIdOffer, protection: Protection) -> Self {
+    fn new(offer: ConnectionIdOffer, proof: Proof) -> Self {
+        let server_key = signing_key(&[2; 32]);
+        let certified = |key| ClientConfig::with_signing_key(key, server_key.public_key());
+        let with_psk = |suite| ClientConfig {
+            cipher_suites: vec![suite],
+            ..ClientConfig::with_psk(b"meter-1", KEY)
+        };
+        let client_config = match proof {
+            Proof::PreSharedKey => with_psk(CipherSuite::PskAes128Ccm8),
+            Proof::PreSharedKeyEncryptThenMac => with_psk(CipherSuite::PskAes128Cbc),
+            Proof::PreSharedKeyMacThenEncrypt => ClientConfig {
+                offers_encrypt_then_mac: false,
+                ..with_psk(CipherSuite::PskAes128Cbc)
+            },
+            Proof::PreSharedKeyBesideEphemeral => with_psk(CipherSuite::EcdhePskAes128Ccm8),
+            Proof::PublicKey => certified(signing_key(&[3; 32])),
+            Proof::Certificate => {
+                let key = SigningKey::from_der(PRIVATE_KEY, vec![CERTIFICATE.into()]);
+                certified(Arc::new(key.expect("the key of the certificate")))
+            }
+        };
         let config = Config {
+            server_key: Some(Arc::clone(&server_key)),
             connection_id_prefix: (*b"s").into(),
             ticket_keys: vec![TicketKey::from_bytes([3; 32])],
             accepts_bare_cbc: true,
@@ -138,8 +168,10 @@ impl Pair {
                 accepts_clients: false,
                 ..Config::new([2; 32])
             })),
-            offer,
-            protection,
+            client_config: ClientConfig {
+                connection_id: offer,
+                ..client_config
+            },
             now_ms: 1_000_000,
             state: 1,
             to_server: Vec::new(),
@@ -156,17 +188,8 @@ impl Pair {
 
     fn connect(&mut self, resumption: Option<Resumption>) {
         let config = ClientConfig {
-            connection_id: self.offer,
             resumption,
-            // Without ephemeral keys, which cost more than all the rest.
-            cipher_suites: vec![match self.protection {
-                Protection::Ccm8 => CipherSuite::PskAes128Ccm8,
-                Protection::EncryptThenMac | Protection::MacThenEncrypt => {
-                    CipherSuite::PskAes128Cbc
-                }
-            }],
-            offers_encrypt_then_mac: self.protection != Protection::MacThenEncrypt,
-            ..ClientConfig::with_psk(b"meter-1", KEY)
+            ..self.client_config.clone()
         };
         let mut out = Effects::new();
         self.at_client(|client, moment| {
@@ -299,22 +322,42 @@ impl Pair {
     }
 
     fn follow_server(&mut self, out: &Effects) {
-        let mut look_ups = Vec::new();
+        let (mut look_ups, mut proved) = (Vec::new(), Vec::new());
         for effect in out.iter() {
             match effect {
                 Effect::Send { datagram, .. } => self.to_client.push(datagram.to_vec()),
                 Effect::LookUpPsk { association, .. } => look_ups.push(association),
+                Effect::AdmitPublicKey {
+                    association,
+                    public_key,
+                } => {
+                    let known = self.client_config.signing_key.as_ref();
+                    let known = known.map(|key| key.public_key());
+                    assert_eq!(known, Some(public_key), "the key of nobody is proved");
+                    proved.push(association);
+                }
+                Effect::AdmitCertificate { association, chain } => {
+                    let known = CertificateChain::of(&[CERTIFICATE]);
+                    assert_eq!(known.as_ref(), Some(chain), "the key of nobody is proved");
+                    proved.push(association);
+                }
                 Effect::Established { association, .. } => self.server_session = Some(association),
                 Effect::Received { content, .. } => self.receive(true, content),
-                Effect::AdmitPublicKey { .. } | Effect::AdmitCertificate { .. } => {
-                    panic!("only pre-shared keys")
-                }
                 Effect::Moved { .. } | Effect::Closed { .. } | Effect::Failed { .. } => (),
             }
         }
         for id in look_ups {
             let mut out = Effects::new();
             self.at_server(|server, moment| server.provide_psk(moment, id, &[KEY], &mut out));
+            self.follow_server(&out);
+        }
+        for id in proved {
+            let mut out = Effects::new();
+            self.at_server(|server, moment| {
+                // One of both is what it awaits.
+                server.admit(moment, id, &mut out);
+                server.admit_as(moment, id, b"meter-1", &mut out);
+            });
             self.follow_server(&out);
         }
     }
@@ -334,7 +377,7 @@ impl Pair {
                 Effect::Received { content, .. } => self.receive(false, content),
                 Effect::LookUpPsk { .. } => panic!("a client needs no key of others"),
                 Effect::AdmitPublicKey { .. } | Effect::AdmitCertificate { .. } => {
-                    panic!("only pre-shared keys")
+                    panic!("a client admits nobody")
                 }
                 Effect::Moved { .. } | Effect::Closed { .. } | Effect::Failed { .. } => (),
             }
@@ -360,6 +403,10 @@ impl Pair {
         };
         call(&mut self.client, &mut moment);
     }
+}
+
+fn signing_key(scalar: &[u8; 32]) -> Arc<SigningKey> {
+    Arc::new(SigningKey::from_scalar(scalar).expect("a private key"))
 }
 
 fn server_address() -> SocketAddr {
