@@ -1,7 +1,8 @@
 //! What does a session weigh, and what do a handshake and a record cost?
 //!
 //! The weight is the resident memory of a process with a million sessions, each made by a
-//! handshake; `SESSIONS` takes another number. The cost of a handshake is the server's share.
+//! handshake; `SESSIONS` takes another number. The cost of a handshake is the server's share. Ten
+//! thousand handshakes that go no further are weighed, too.
 
 use std::hint::black_box;
 use std::net::SocketAddr;
@@ -16,11 +17,12 @@ use dtls::{
 };
 
 const KEY: &[u8] = &[7; 16];
+const HALF_OPEN: usize = 10_000;
 /// A registration update of a device, without DTLS.
 const CONTENT: [u8; 62] = [0x42; 62];
 
 criterion_group!(costs, handshakes, records, floods);
-criterion_main!(weights, costs);
+criterion_main!(weights, half_open, costs);
 
 fn weights() {
     let sessions =
@@ -47,6 +49,44 @@ fn weights() {
         "{sessions} idle sessions with pre-shared keys and Connection IDs: {} B each",
         bytes / sessions
     );
+}
+
+/// Handshakes that end after the first hello, as those of spoofed addresses, which never see their
+/// cookie; and after the second one.
+fn half_open() {
+    let mut pair = Pair::new();
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    let mut entropy = |bytes: &mut [u8]| bytes.fill(7);
+    let mut moment = moment(&mut entropy);
+    let (mut from_client, mut from_server) = (Effects::new(), Effects::new());
+    for number in 0..HALF_OPEN {
+        let address = SocketAddr::from(([198, 51, 100, 7], number as u16 + 1_024));
+        let mut client = Endpoint::new(Arc::new(Config::new([2; 32])));
+        let config = ClientConfig::with_psk(b"meter-1", KEY);
+        let connected = client.connect(&mut moment, server(), config, &mut from_client);
+        connected.expect("room");
+        let hello = datagrams(&from_client).remove(0);
+        from_client.clear();
+        pair.server
+            .handle_datagram(&mut moment, address, &hello, &mut from_server);
+        first.push((address, hello));
+        let request = datagrams(&from_server).remove(0);
+        from_server.clear();
+        client.handle_datagram(&mut moment, server(), &request, &mut from_client);
+        second.push((address, datagrams(&from_client).remove(0)));
+        from_client.clear();
+    }
+    for (what, hellos, count) in [("without", first, 0), ("with", second, HALF_OPEN)] {
+        let (before, begun) = (resident_bytes(), Instant::now());
+        for (address, hello) in &hellos {
+            pair.server
+                .handle_datagram(&mut moment, *address, hello, &mut from_server);
+            from_server.clear();
+        }
+        let (bytes, spent) = (resident_bytes() - before, begun.elapsed());
+        assert_eq!(pair.server.handshake_count(), count);
+        println!("{HALF_OPEN} hellos {what} a cookie: {spent:?}, {bytes} B");
+    }
 }
 
 /// The server's part of a handshake.
@@ -167,6 +207,7 @@ impl Pair {
         let config = Config {
             connection_id_prefix: (*b"s").into(),
             ticket_keys: vec![TicketKey::from_bytes([3; 32])],
+            handshakes_max: HALF_OPEN,
             ..Config::new([1; 32])
         };
         Self {

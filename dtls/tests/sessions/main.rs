@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod bare_cbc;
 mod answers;
+mod bare_cbc;
 mod certificates;
 mod connection_ids;
 mod failures;
