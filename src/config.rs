@@ -407,7 +407,7 @@ pub enum StoreChoice {
     /// The one in the data directory.
     Embedded,
     /// A PostgreSQL database.
-    Postgres(PostgresUrl),
+    Postgres(Box<PostgresUrl>),
 }
 
 /// Every setting, in display order.

@@ -36,7 +36,7 @@ pub enum StorageError {
     #[error("{database}: {source}")]
     Postgres {
         /// Its database.
-        database: PostgresUrl,
+        database: Box<PostgresUrl>,
         /// The cause.
         source: PostgresOpenError,
     },
@@ -187,7 +187,10 @@ fn postgres_options(
     })
 }
 
-async fn open_postgres(config: &Config, database: PostgresUrl) -> Result<Storage, StorageError> {
+async fn open_postgres(
+    config: &Config,
+    database: Box<PostgresUrl>,
+) -> Result<Storage, StorageError> {
     let options = postgres_options(config, &database)?;
     let opened = tokio::task::spawn_blocking(|| PostgresStore::open(options)).await;
     let opened = opened.expect("a store is opened without a panic");

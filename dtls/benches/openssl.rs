@@ -90,8 +90,11 @@ struct Costs {
     session_bytes: f64,
 }
 
+/// The name of a figure, its decimal places, and where it is among the costs.
+type Figure = (&'static str, usize, fn(&Costs) -> f64);
+
 impl Costs {
-    const FIGURES: [(&str, usize, fn(&Costs) -> f64); 5] = [
+    const FIGURES: [Figure; 5] = [
         ("handshakes/s", 0, |it| it.handshakes_per_s),
         ("processor time of a handshake, µs", 1, |it| {
             it.handshake_us

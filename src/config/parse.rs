@@ -257,7 +257,7 @@ pub(super) fn store(text: &str) -> Result<StoreChoice, String> {
         "embedded" => Ok(StoreChoice::Embedded),
         url if url.starts_with("postgres") => {
             let url = PostgresUrl::parse(url).map_err(|why| why.to_string());
-            url.map(StoreChoice::Postgres)
+            url.map(|url| StoreChoice::Postgres(Box::new(url)))
         }
         _ => Err("must be `embedded` or postgres://user@host/database".to_owned()),
     }

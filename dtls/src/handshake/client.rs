@@ -270,7 +270,6 @@ impl ClientHandshake {
                 session_ticket: Some(ticket),
                 connection_id: has_connection_id.then_some(&self.connection_id),
                 return_routability_check: has_connection_id,
-                ..Extensions::default()
             },
         };
         transport.push(MessageType::ClientHello, hello.encode());

@@ -214,20 +214,19 @@ impl Meeting {
 
     /// A message as the next one, without protection.
     fn send(&mut self, sent: Sent) -> Effects {
-        let (content_type, content) = match sent {
-            Sent::ChangeCipherSpec => (CHANGE_CIPHER_SPEC, vec![1]),
-            _ => {
-                let number = sent as u8;
-                let body = self.bodies.get(&number).cloned().unwrap_or_default();
-                let [_, length @ ..] = (body.len() as u32).to_be_bytes();
-                let mut content = vec![number];
-                content.extend_from_slice(&length);
-                content.extend_from_slice(&self.awaited.to_be_bytes());
-                content.extend_from_slice(&[0, 0, 0]);
-                content.extend_from_slice(&length);
-                content.extend_from_slice(&body);
-                (HANDSHAKE, content)
-            }
+        let (content_type, content) = if sent == Sent::ChangeCipherSpec {
+            (CHANGE_CIPHER_SPEC, vec![1])
+        } else {
+            let number = sent as u8;
+            let body = self.bodies.get(&number).cloned().unwrap_or_default();
+            let [_, length @ ..] = (body.len() as u32).to_be_bytes();
+            let mut content = vec![number];
+            content.extend_from_slice(&length);
+            content.extend_from_slice(&self.awaited.to_be_bytes());
+            content.extend_from_slice(&[0, 0, 0]);
+            content.extend_from_slice(&length);
+            content.extend_from_slice(&body);
+            (HANDSHAKE, content)
         };
         let mut record = vec![content_type, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 1, 0];
         record.extend_from_slice(&(content.len() as u16).to_be_bytes());

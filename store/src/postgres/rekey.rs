@@ -25,8 +25,10 @@ struct SealedTable {
     /// Puts records by their keys.
     put: &'static str,
     /// Seals the secrets of the row with a key anew.
-    reseal: fn(&mut Resealer<'_>, [u8; 16], &[u8]) -> Result<Vec<u8>, Unreadable>,
+    reseal: Reseal,
 }
+
+type Reseal = fn(&mut Resealer<'_>, [u8; 16], &[u8]) -> Result<Vec<u8>, Unreadable>;
 
 /// The tables with secrets. Of idempotency records those of whole calls have some.
 const TABLES: [SealedTable; 5] = [

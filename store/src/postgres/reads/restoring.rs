@@ -119,6 +119,9 @@ struct DeviceRows {
     recent_by_device: HashMap<DeviceKey, Vec<EventId>>,
 }
 
+/// A device, unless its row cannot be read.
+type RestoredRow = (DeviceKey, Result<RestoredDevice, Fault>);
+
 impl DeviceRows {
     async fn of(reader: &Reader, devices: &[DeviceKey], now: Timestamp) -> Result<Self, Fault> {
         const DEVICES: &str = "SELECT device.key, device.record, device_state.record \
@@ -140,7 +143,7 @@ impl DeviceRows {
     }
 
     /// The devices, in the order of their keys.
-    fn restored(mut self) -> Result<Vec<(DeviceKey, Result<RestoredDevice, Fault>)>, Fault> {
+    fn restored(mut self) -> Result<Vec<RestoredRow>, Fault> {
         let mut others = ObjectListCache::default();
         let mut restored = Vec::with_capacity(self.devices.len());
         for row in std::mem::take(&mut self.devices) {
