@@ -1,11 +1,11 @@
 //! What do handshakes, records and sessions cost a server, beside OpenSSL?
 //!
 //! Both servers are processes with one thread and one socket, which find a session, open a record
-//! and seal its content as the answer. That of OpenSSL is `openssl/server.c`, compiled here: OpenSSL
-//! has no program that holds more than one session. The same clients, those of this crate, talk to
-//! them in turns, with a pre-shared key, CCM_8 and a stateless cookie; the server of this crate
-//! gives them Connection IDs, which OpenSSL does not know. Processor time is that of the server,
-//! system calls included. It needs Linux, a C compiler and the headers of OpenSSL.
+//! and seal its content as the answer. That of OpenSSL is `openssl/server.c`, compiled here:
+//! OpenSSL has no program that holds more than one session. The same clients, those of this crate,
+//! talk to them in turns, with a pre-shared key, CCM_8 and a stateless cookie; the server of this
+//! crate gives them Connection IDs, which OpenSSL does not know. Processor time is that of the
+//! server, system calls included. It needs Linux, a C compiler and the headers of OpenSSL.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -106,7 +106,8 @@ impl Costs {
         }),
     ];
 
-    /// Starts a server and measures it. Its first arguments are a word, if there is one, and a port.
+    /// Starts a server and measures it. Its first arguments are a word, if there is one, and a
+    /// port.
     fn of(program: &Path, word: &str, more: &[&str]) -> Self {
         let server = MeasuredServer::start(program, word, more);
         make_sessions(&server, 0..WARM_UP);

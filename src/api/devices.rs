@@ -32,7 +32,7 @@ use super::fields::{FieldFault, Fields, label};
 use super::idempotency::{self, CreatedResponse, IdempotencyKeyHeader, ResponseKeeper};
 use super::page::{pages, wanted};
 use super::psk::request_body::{NewPsk, read_psk};
-use super::public_key::parse_public_key;
+use super::public_key::request_body::parse_public_key;
 use super::records::settle;
 use super::segment::PathSegment;
 use super::sms;

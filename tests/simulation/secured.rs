@@ -1,8 +1,8 @@
 //! How does a simulated device speak DTLS? A client of the crate `dtls`, its session, and what
 //! waits for a handshake.
 //!
-//! A device changes its key when it is given another one, and then makes a session with that. What it
-//! had before may be in other hands.
+//! A device changes its key when it is given another one, and then makes a session with that. What
+//! it had before may be in other hands.
 //!
 //! A client that is not heard for a while after it has spoken resumes its session: so it notices
 //! that the service has lost it, or that a NAT has given it another address.

@@ -1,6 +1,7 @@
 //! How does a test get a PostgreSQL server, and databases in it?
 //!
-//! The server is that of the machine, of which `cargo xtask prepare` installs Debian's package. With
+//! The server is that of the machine, of which `cargo xtask prepare` installs Debian's package.
+//! With
 //! `TEST_STORE=postgres` in the environment every service of a test program has a database of its
 //! own, in one server for all.
 

@@ -2,11 +2,11 @@
 //!
 //! Foreign CoAP and DTLS stacks, two SMS centres, two brokers, a reader of metrics, a receiver of
 //! events and callers: libcoap's programs, OpenSSL, GnuTLS, Mosquitto, PostgreSQL, Node, curl, jq
-//! and nc from the system's packages; aiocoap with tinydtls, Prometheus' own client, the library of Standard
-//! Webhooks and Schemathesis in a Python environment; node-smpp, aedes and oidc-provider from npm;
-//! a device on Eclipse Leshan, checks on Eclipse Californium, an SMS centre on jSMPP and attacks
-//! with TLS-Attacker that Maven builds, all under `target/interop`. On a machine that has them all,
-//! this takes a moment.
+//! and nc from the system's packages; aiocoap with tinydtls, Prometheus' own client, the library of
+//! Standard Webhooks and Schemathesis in a Python environment; node-smpp, aedes and oidc-provider
+//! from npm; a device on Eclipse Leshan, checks on Eclipse Californium, an SMS centre on jSMPP and
+//! attacks with TLS-Attacker that Maven builds, all under `target/interop`. On a machine that has
+//! them all, this takes a moment.
 
 mod maven;
 mod node;

@@ -125,8 +125,8 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// Ends the transaction. What was decided is put into `sent` before the commit is sent: it holds
-    /// if the commit succeeds.
+    /// Ends the transaction. What was decided is put into `sent` before the commit is sent: it
+    /// holds if the commit succeeds.
     pub(super) async fn commit(mut self, sent: &mut Option<Decided>) -> Result<(), Fault> {
         let mut pipeline = Pipeline::default();
         self.writes.add_to(&mut pipeline, &self.absent);

@@ -35,7 +35,10 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// A statement beyond it is cancelled, so that a lost plan does not hold its connection for ever.
 /// Statements are neither compiled nor run in parallel: both are planned for a list as if it was
 /// read whole.
-const STATEMENT_MAX: &str = "SET jit = off; SET max_parallel_workers_per_gather = 0; SET statement_timeout = '30s'; SET idle_in_transaction_session_timeout = '60s'; SET lock_timeout = '10s'; SET client_min_messages = warning";
+const STATEMENT_MAX: &str = "SET jit = off; \
+    SET max_parallel_workers_per_gather = 0; SET statement_timeout = '30s'; \
+    SET idle_in_transaction_session_timeout = '60s'; SET lock_timeout = '10s'; \
+    SET client_min_messages = warning";
 
 /// Where the store is and how much it may take.
 #[derive(Clone)]

@@ -1,7 +1,7 @@
 //! Which rows are removed that only the server knows: those of an owner?
 //!
-//! Each removal is a few statements in the transaction of its group, after everything that the group
-//! put before.
+//! Each removal is a few statements in the transaction of its group, after everything that the
+//! group put before.
 
 use engine::ids::{CampaignId, ClientId, CustomerId, DestinationId, DeviceKey, Iccid, JobId};
 use engine::limits::CAMPAIGN_ROWS_COMMITTED;

@@ -1,5 +1,5 @@
-//! Where is a PostgreSQL database? Its URL, as libpq has it (PostgreSQL 34.1.1.2), without what would
-//! be unsafe by default.
+//! Where is a PostgreSQL database? Its URL, as libpq has it (PostgreSQL 34.1.1.2), without what
+//! would be unsafe by default.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
-/// How long a machine that acknowledges nothing counts as there: a failover takes about as long, and
-/// the default of the kernel is a quarter of an hour.
+/// How long a machine that acknowledges nothing counts as there: a failover takes about as long,
+/// and the default of the kernel is a quarter of an hour.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// The URL of a PostgreSQL database: `postgres://user@host/database`. Several hosts, separated by
@@ -32,7 +32,8 @@ impl PostgresUrl {
         let query = text.split_once('?').map_or("", |(_, query)| query);
         let asked: Vec<_> = query.split('&').map(|it| it.split_once('=')).collect();
         let is_given = |name| asked.iter().flatten().any(|(given, _)| *given == name);
-        // With `require` the certificate and its name are checked, as libpq does with `verify-full`.
+        // With `require` the certificate and its name are checked, as libpq does with
+        // `verify-full`.
         let text = text.replace("sslmode=verify-full", "sslmode=require");
         let mut config: Config = text.parse().map_err(because)?;
         let hosts = config.get_hosts();

@@ -18,8 +18,8 @@ use super::kv;
 use crate::record::block::Block;
 
 /// The bytes of blocks in memory, for all destinations and streams: what eight destinations have
-/// open at most, if an event has 250 bytes. Beyond it, what was read first is dropped and read again
-/// when it is wanted.
+/// open at most, if an event has 250 bytes. Beyond it, what was read first is dropped and read
+/// again when it is wanted.
 const BLOCKS_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
 /// What a block takes beside its events: its key, in two places, and the allocations.

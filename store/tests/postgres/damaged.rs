@@ -46,7 +46,7 @@ fn a_damaged_row_does_not_hide_the_others() {
     let devices = devices.unwrap().unwrap().items.into_iter();
     assert_eq!(
         devices.map(|it| it.profile).collect::<Vec<_>>(),
-        [left.clone()]
+        std::slice::from_ref(&left)
     );
     assert_eq!(wait(store.profile(lost.key())), Err(Unavailable));
     let actions = wait(store.actions(ActionFilter::all_of(acme()), EVERY)).unwrap();

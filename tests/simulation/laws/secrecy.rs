@@ -51,8 +51,8 @@ impl SealedMessages {
     }
 }
 
-/// A session over which a device has requested images alone carries nothing else: requests go to the
-/// session of its registration.
+/// A session over which a device has requested images alone carries nothing else: requests go to
+/// the session of its registration.
 pub(crate) fn a_session_for_downloads_does_not_move_a_device(
     who: usize,
     asked: &HashSet<Token>,

@@ -89,7 +89,8 @@ impl World {
         member.use_key(&key);
     }
 
-    /// A device that cannot register with its account asks for another one (LwM2M Core 1.1.1 section
+    /// A device that cannot register with its account asks for another one (LwM2M Core 1.1.1
+    /// section
     /// 6.1.7.1).
     pub(super) fn handshake_failed(&mut self, who: usize) {
         let member = self.fleet.member(who);

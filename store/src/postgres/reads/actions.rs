@@ -1,8 +1,8 @@
 //! Which action requests are there?
 //!
 //! The rows of an index are in order within one protocol and status. A list over several of them
-//! merges the beginnings of as many ranges, so its cost grows with what is skipped and shown and not
-//! with what exists; its total is a sum of counts.
+//! merges the beginnings of as many ranges, so its cost grows with what is skipped and shown and
+//! not with what exists; its total is a sum of counts.
 
 use engine::action::{Action, Protocol, Status};
 use engine::idempotency::{IdempotencyKey, IdempotencyRecord, IdentifiedDevice};

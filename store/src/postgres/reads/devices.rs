@@ -63,8 +63,12 @@ impl DeviceReads for PostgresStore {
     }
 
     fn wake_up_facts(&self, device: DeviceKey, rules: SmsRules) -> ReadAnswer<Option<WakeUpFacts>> {
-        self.readers
-            .ask(move |reader| async move { sms::wake_up_facts(&reader, device, rules).await })
+        self.readers.ask(move |reader| async move {
+            match profile(&reader, device).await? {
+                Some(device) => sms::wake_up_facts(&reader, device, rules).await.map(Some),
+                None => Ok(None),
+            }
+        })
     }
 
     fn bootstrap_config(&self, scope: BootstrapScope) -> ReadAnswer<Option<BootstrapConfig>> {

@@ -1,7 +1,7 @@
 //! Which entries does the administration log have, and how many each day?
 //!
-//! The bounds of a window are bounds of ids, because ids sort by time. What is counted or skipped is
-//! read from an index alone; an entry is read only if it is shown. Only a list of one SIM reads
+//! The bounds of a window are bounds of ids, because ids sort by time. What is counted or skipped
+//! is read from an index alone; an entry is read only if it is shown. Only a list of one SIM reads
 //! entries one by one, those of its devices.
 
 use engine::admin_log::daily::{DayAmount, Statistics, StatisticsQuery};

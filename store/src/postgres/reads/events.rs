@@ -23,8 +23,8 @@ use crate::record::event::read_event;
 use crate::record::value::read_known;
 use crate::record::{Unreadable, code};
 
-/// The events that are read together: a few of them fill a page, and values of devices may make each
-/// of them long.
+/// The events that are read together: a few of them fill a page, and values of devices may make
+/// each of them long.
 const EVENTS_AT_ONCE: i64 = 64;
 
 /// The events of a device that a filter wants, newest first, at most `max`. Events of a former

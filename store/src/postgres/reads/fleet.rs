@@ -1,11 +1,11 @@
 //! Which devices does a customer have?
 //!
-//! Devices are listed by their ids: by flags, which every device has, and by each of their tags.
-//! A list over several combinations of flags merges the beginnings of as many ranges, so its cost
+//! Devices are listed by their ids: by flags, which every device has, and by each of their tags. A
+//! list over several combinations of flags merges the beginnings of as many ranges, so its cost
 //! grows with what is skipped and shown and not with what exists. Of the ranges that include every
-//! device that passes a filter, the smallest is read; what it does not tell is looked up for each of
-//! its devices, for at most [`DEVICES_EXAMINED_MAX`] of them: tags and flags in their indexes, and
-//! only the rest in the record. Where the range tells everything, the total is a sum of counts.
+//! device that passes a filter, the smallest is read; what it does not tell is looked up for each
+//! of its devices, for at most [`DEVICES_EXAMINED_MAX`] of them: tags and flags in their indexes,
+//! and only the rest in the record. Where the range tells everything, the total is a sum of counts.
 //!
 //! Devices are searched by name prefix: by id among the customer's own, by other names among all
 //! customers' devices, because those names are unique service-wide. If more names have the prefix

@@ -1,7 +1,7 @@
 //! What is restored of devices: one of them, or the live ones in a range of keys?
 //!
-//! A message that a device sent shortly before it is restored may be repeated; the ids of the events
-//! that such messages reported are read with it.
+//! A message that a device sent shortly before it is restored may be repeated; the ids of the
+//! events that such messages reported are read with it.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -27,8 +27,8 @@ use crate::record::profile::read_profile;
 /// The devices of a page, however many are asked for.
 const PAGE_DEVICES_MAX: u32 = 4_096;
 
-/// The bytes of the records of a page: a page takes a few times that in memory. A page ends with the
-/// device that reaches it.
+/// The bytes of the records of a page: a page takes a few times that in memory. A page ends with
+/// the device that reaches it.
 const PAGE_BYTES_MAX: i64 = 512 * 1_024;
 
 /// The last reports of a device that are recognised when they are repeated: far more than a device

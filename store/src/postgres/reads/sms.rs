@@ -2,13 +2,14 @@
 
 use engine::directory::sms::FoundParts;
 use engine::directory::sms::waking::WakeUpFacts;
-use engine::ids::{DeviceKey, SmsId};
+use engine::ids::SmsId;
 use engine::limits::SmsRules;
 use engine::moment::Timestamp;
+use engine::profile::Profile;
 use engine::query::{Page, PageRequest};
 use engine::sms::{PartsKey, Sms};
 
-use super::{count_in, customers, cut, devices, record, record_in, records, shown};
+use super::{count_in, customers, cut, record, record_in, records, shown};
 use crate::postgres::PostgresStore;
 use crate::postgres::fault::Fault;
 use crate::postgres::readers::Reader;
@@ -134,28 +135,25 @@ async fn open_sms_by_message(
     Ok(found)
 }
 
-/// What is stored of a device that a request may wake.
+/// What is stored of the SMS to a device that a request may wake.
 pub(super) async fn wake_up_facts(
     reader: &Reader,
-    device: DeviceKey,
+    device: Profile,
     rules: SmsRules,
-) -> Result<Option<WakeUpFacts>, Fault> {
+) -> Result<WakeUpFacts, Fault> {
     const NEWEST: &str = "SELECT record FROM sms WHERE device_number = $1 AND wake_up \
         ORDER BY id DESC LIMIT $2";
-    let Some(device) = devices::profile(reader, device).await? else {
-        return Ok(None);
-    };
     let customer = customers::customer(reader, &device.customer).await?;
     let number = device.number.cast_signed();
     let newest = reader
         .rows(NEWEST, &[&number, &i64::from(rules.wake_ups_max)])
         .await?;
-    Ok(Some(WakeUpFacts {
+    Ok(WakeUpFacts {
         of_customer: customer.and_then(|customer| customer.wake_up),
         newest: records(&newest, read_sms)?,
         open: open_sms(reader, device.number, rules.open_max).await?,
         device,
-    }))
+    })
 }
 
 async fn sms_for_network(reader: &Reader, max: u32) -> Result<Vec<Sms>, Fault> {
