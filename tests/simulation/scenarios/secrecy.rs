@@ -47,7 +47,9 @@ fn a_clean_restart_keeps_sessions_and_a_crash_costs_an_abbreviated_handshake() {
     assert!(world.census.sessions_kept > 0);
     all_update(&mut world);
     world.restart();
-    assert_eq!(made(&world), (3, 3));
+    let (made, resumed) = made(&world);
+    assert_eq!(made, 3, "nobody makes a full handshake");
+    assert!(resumed >= 3, "{resumed}");
 }
 
 #[test]
@@ -60,7 +62,11 @@ fn a_device_without_connection_id_resumes_its_session_at_another_address() {
     world.pass(MINUTE);
     assert_eq!(world.status(id), Status::Succeeded);
     world.restart();
-    assert_eq!(world.census.sessions_resumed, 1);
+    assert_eq!(
+        world.census.sessions_made, 3,
+        "nobody makes a full handshake"
+    );
+    assert!(world.census.sessions_resumed >= 1);
 }
 
 #[test]
