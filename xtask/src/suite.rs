@@ -11,15 +11,6 @@ use crate::steps::{self, Stop, cargo, step};
 use crate::supply;
 use crate::tally::Tally;
 
-/// The tests of the service that look at the files of the embedded store.
-const OF_FILES: [&str; 5] = [
-    "backup::",
-    "full_disk::",
-    "load::",
-    "operations::",
-    "secrets::",
-];
-
 /// Prepares the machine, then runs every test.
 pub(crate) fn test() -> Result<(), Stop> {
     let begun = Instant::now();
@@ -78,11 +69,6 @@ fn every_test(tally: &mut Tally) -> Result<(), Stop> {
             &mut tests(&["--package", "store", "--test", "postgres"]),
             tally,
         )
-    })?;
-    step("service tests on PostgreSQL", || {
-        let mut service = tests(&["--test", "service", "--"]);
-        service.args(OF_FILES.iter().flat_map(|tests| ["--skip", tests]));
-        counted(service.env("TEST_STORE", "postgres"), tally)
     })?;
     step("interop tests", || {
         counted(&mut tests(&["--test", "interop"]), tally)
