@@ -43,11 +43,11 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::sync::oneshot;
 
-use self::committer::{Committer, Job, QueuedBatch};
+use self::committer::{CommitterJob, PostgresCommitter, QueuedRows};
 use self::group::GroupId;
 use self::open::{Server, migrate};
-use self::plan::{Numbers, Plan};
-use self::readers::Readers;
+use self::plan::{Numbers, RowPlan};
+use self::readers::ReaderPools;
 use self::sql_types::SqlId;
 use crate::activity::created_requests;
 use crate::commit_state::CommitState;
@@ -68,11 +68,11 @@ const SLOTS: u8 = 16;
 ///
 /// Dropping it commits what is queued.
 pub struct PostgresStore {
-    queue: Option<Sender<Job>>,
+    queue: Option<Sender<CommitterJob>>,
     /// Answered when the committer has ended.
     ended: Mutex<std_mpsc::Receiver<()>>,
     numbers: Numbers,
-    readers: Readers,
+    readers: ReaderPools,
     state: Arc<CommitState>,
     is_new: bool,
     runtime: Option<Runtime>,
@@ -88,7 +88,7 @@ impl PostgresStore {
             .build()
             .map_err(PostgresOpenError::Threads)?;
         let server = Server::of(&options);
-        let readers = Readers {
+        let readers = ReaderPools {
             runtime: runtime.handle().clone(),
             single: server.pool(options.readers),
             lists: server.pool(options.readers),
@@ -107,7 +107,7 @@ impl PostgresStore {
         let state = Arc::new(CommitState::new(options.queue_max, options.now));
         let (queue, jobs) = channel(options.queue_max.max(1));
         let pool = server.pool(1);
-        let committer = Committer::new(pool, group, Arc::clone(&state), options.now, jobs);
+        let committer = PostgresCommitter::new(pool, group, Arc::clone(&state), options.now, jobs);
         let opening = open(readers.clone(), Arc::clone(&state), committer);
         // Whoever opens the store may be on a runtime, which cannot wait for another one.
         let (reply, opened) = std_mpsc::channel();
@@ -143,26 +143,26 @@ impl PostgresStore {
         if self.state.failed() {
             return Err(CommitError::Unavailable);
         }
-        let plan = Plan::of(batch, self.numbers);
+        let plan = RowPlan::of(batch, self.numbers);
         let bytes = plan.bytes();
         if !self.state.enter(bytes) {
             return Err(CommitError::Full);
         }
-        let waiting = QueuedBatch {
+        let waiting = QueuedRows {
             plan,
             contents: BatchContents::of(batch),
             requests: created_requests(batch),
             handed_over_at: Instant::now(),
             reply,
         };
-        self.send(Job::Commit(Box::new(waiting)))
+        self.send(CommitterJob::Commit(Box::new(waiting)))
             .inspect_err(|_| self.state.leave(bytes))
     }
 
     /// Queues a job for the committer and waits for its answer.
     fn answer_of<T: Send + 'static>(
         &self,
-        job: impl FnOnce(oneshot::Sender<Result<T, Unavailable>>) -> Job,
+        job: impl FnOnce(oneshot::Sender<Result<T, Unavailable>>) -> CommitterJob,
     ) -> ReadAnswer<T> {
         let (reply, answer) = oneshot::channel();
         if self.state.failed() || self.send(job(reply)).is_err() {
@@ -171,7 +171,7 @@ impl PostgresStore {
         Box::pin(async move { answer.await.unwrap_or(Err(Unavailable)) })
     }
 
-    fn send(&self, job: Job) -> Result<(), CommitError> {
+    fn send(&self, job: CommitterJob) -> Result<(), CommitError> {
         let queue = self.queue.as_ref().ok_or(CommitError::Unavailable)?;
         queue.try_send(job).map_err(|refused| match refused {
             TrySendError::Full(_) => CommitError::Full,
@@ -182,10 +182,10 @@ impl PostgresStore {
 
 /// Prepares the schema and what is known of it in memory; says whether the store is new.
 async fn open(
-    readers: Readers,
+    readers: ReaderPools,
     state: Arc<CommitState>,
-    mut committer: Committer,
-) -> Result<(Committer, bool), PostgresOpenError> {
+    mut committer: PostgresCommitter,
+) -> Result<(PostgresCommitter, bool), PostgresOpenError> {
     migrate(&readers.single).await?;
     let unreadable = |why: tokio_postgres::Error| PostgresOpenError::Unreadable(why.to_string());
     let connection = readers.single.get().await.map_err(open::no_connection)?;
@@ -242,14 +242,14 @@ impl Backup for PostgresStore {
 
 impl Maintenance for PostgresStore {
     fn take_over(&self) -> ReadAnswer<u64> {
-        self.answer_of(Job::TakeOver)
+        self.answer_of(CommitterJob::TakeOver)
     }
 
     fn server_key(&self, new: Sealed) -> ReadAnswer<Sealed> {
-        self.answer_of(|reply| Job::ServerKey(new, reply))
+        self.answer_of(|reply| CommitterJob::ServerKey(new, reply))
     }
 
     fn sweep(&self, retention: Retention, max: u32) -> ReadAnswer<SweepReport> {
-        self.answer_of(|reply| Job::Sweep(retention, max, reply))
+        self.answer_of(|reply| CommitterJob::Sweep(retention, max, reply))
     }
 }

@@ -9,9 +9,6 @@ use super::{hold, mentions_of};
 /// Kinds of items that have a type's name.
 const KINDS: [&str; 5] = ["enum", "struct", "trait", "type", "union"];
 
-/// Where the engines of the store are, each with parts of its own that have the same tasks.
-const ENGINES: [&str; 2] = ["store/src/postgres", "store/src/sled"];
-
 /// A file that replaces another where that does not compile, with the same names.
 const STAND_INS: [&str; 1] = ["harness/src/load/no_line.rs"];
 
@@ -74,7 +71,7 @@ fn no_two_public_types_of_a_crate_share_a_name() {
     let shared = places_by_name.into_values().filter(|it| it.len() > 1);
     let shared: Vec<String> = shared.flatten().collect();
     hold(
-        "a name of a public type is the only one in its crate, or its engine of the store",
+        "a name of a public type is the only one in its crate",
         &shared,
     );
 }
@@ -88,15 +85,8 @@ fn words_that_were_given_up_do_not_return() {
     hold("the field's word is used (ARCHITECTURE.md)", &found);
 }
 
-/// The crate a file is compiled into, or the engine of the store; tests and benches are programs of
-/// their own.
+/// The crate a file is compiled into; tests and benches are programs of their own.
 fn crate_of(source: &Source) -> Option<&str> {
-    if let Some(engine) = ENGINES
-        .iter()
-        .find(|engine| source.path.starts_with(**engine))
-    {
-        return Some(engine);
-    }
     let (of, rest) = source.path.split_once('/')?;
     let is_product = of == "src" || rest.starts_with("src/");
     (is_product && !source.is_in(&STAND_INS)).then_some(of)

@@ -16,10 +16,10 @@ use tokio::sync::mpsc::Receiver;
 use tokio::sync::oneshot;
 use tokio_postgres::error::SqlState;
 
-use super::fault::Fault;
-use super::group::{Decided, Group, GroupId};
+use super::fault::PostgresFault;
+use super::group::{Decided, GroupId, GroupTransaction};
 use super::partitions::Partitions;
-use super::plan::Plan;
+use super::plan::RowPlan;
 use super::sweep::{sweep, tidy_partitions};
 use crate::commit_state::CommitState;
 use crate::meters::BatchContents;
@@ -52,9 +52,9 @@ const OUTAGE_MAX: Duration = Duration::from_secs(5);
 const RECHECK: Duration = Duration::from_secs(1);
 
 /// A job for the committer.
-pub(super) enum Job {
+pub(super) enum CommitterJob {
     /// Make a batch durable.
-    Commit(Box<QueuedBatch>),
+    Commit(Box<QueuedRows>),
     /// Remove what is too old: at most so many things.
     Sweep(Retention, u32, Answer<SweepReport>),
     /// Begin an epoch.
@@ -67,9 +67,9 @@ pub(super) enum Job {
 pub(super) type Answer<T> = oneshot::Sender<Result<T, Unavailable>>;
 
 /// A batch, and who waits for it.
-pub(super) struct QueuedBatch {
+pub(super) struct QueuedRows {
     /// The batch as rows.
-    pub(super) plan: Plan,
+    pub(super) plan: RowPlan,
     /// What the batch contains.
     pub(super) contents: BatchContents,
     /// The requests that it creates, of one customer.
@@ -81,14 +81,14 @@ pub(super) struct QueuedBatch {
 }
 
 /// The only writer of this process.
-pub(super) struct Committer {
+pub(super) struct PostgresCommitter {
     pool: Pool,
     connection: Option<Object>,
     group: GroupId,
     partitions: Partitions,
     state: Arc<CommitState>,
     now: fn() -> Timestamp,
-    jobs: Receiver<Job>,
+    jobs: Receiver<CommitterJob>,
 }
 
 /// Why a transaction did not succeed.
@@ -105,14 +105,14 @@ enum Failure {
     Away,
 }
 
-impl Committer {
+impl PostgresCommitter {
     /// A committer that writes over the one connection of a pool.
     pub(super) fn new(
         pool: Pool,
         group: GroupId,
         state: Arc<CommitState>,
         now: fn() -> Timestamp,
-        jobs: Receiver<Job>,
+        jobs: Receiver<CommitterJob>,
     ) -> Self {
         Self {
             pool,
@@ -126,7 +126,7 @@ impl Committer {
     }
 
     /// Makes the partitions of the next days.
-    pub(super) async fn prepare(&mut self) -> Result<(), Fault> {
+    pub(super) async fn prepare(&mut self) -> Result<(), PostgresFault> {
         let connection = self.pool.get().await?;
         self.partitions.load(&connection).await?;
         let now = (self.now)();
@@ -142,12 +142,14 @@ impl Committer {
             let mut next = Some(first);
             while let Some(job) = next.take() {
                 match job {
-                    Job::Commit(first) => next = self.commit(*first).await,
-                    Job::Sweep(retention, max, reply) => {
+                    CommitterJob::Commit(first) => next = self.commit(*first).await,
+                    CommitterJob::Sweep(retention, max, reply) => {
                         let _ = reply.send(self.sweep(&retention, max).await);
                     }
-                    Job::TakeOver(reply) => drop(reply.send(self.take_over().await)),
-                    Job::ServerKey(new, reply) => drop(reply.send(self.server_key(&new).await)),
+                    CommitterJob::TakeOver(reply) => drop(reply.send(self.take_over().await)),
+                    CommitterJob::ServerKey(new, reply) => {
+                        drop(reply.send(self.server_key(&new).await))
+                    }
                 }
             }
         }
@@ -155,7 +157,7 @@ impl Committer {
 
     /// The next job. While there is none, and new work is refused because the disk is full or the
     /// server away, writing is tried at intervals.
-    async fn wait(&mut self) -> Option<Job> {
+    async fn wait(&mut self) -> Option<CommitterJob> {
         loop {
             match tokio::time::timeout(RECHECK, self.jobs.recv()).await {
                 Ok(job) => return job,
@@ -186,10 +188,10 @@ impl Committer {
 
     /// Commits a batch together with all that are queued behind it; returns the first job that is
     /// no commit.
-    async fn commit(&mut self, first: QueuedBatch) -> Option<Job> {
+    async fn commit(&mut self, first: QueuedRows) -> Option<CommitterJob> {
         let (group, next) = self.gather(first);
         self.state.meters.gathered(group.len());
-        let plans: Vec<&Plan> = group.iter().map(|waiting| &waiting.plan).collect();
+        let plans: Vec<&RowPlan> = group.iter().map(|waiting| &waiting.plan).collect();
         let verdicts = self.verdicts_on(&plans).await;
         for (waiting, verdict) in group.into_iter().zip(verdicts) {
             self.state.leave(waiting.plan.bytes());
@@ -204,16 +206,20 @@ impl Committer {
         next
     }
 
-    fn gather(&mut self, first: QueuedBatch) -> (Vec<QueuedBatch>, Option<Job>) {
+    fn gather(&mut self, first: QueuedRows) -> (Vec<QueuedRows>, Option<CommitterJob>) {
         let mut bytes = first.plan.bytes();
         let mut group = vec![first];
         while group.len() < GROUP_BATCHES_MAX && bytes < GROUP_BYTES_MAX {
             match self.jobs.try_recv() {
-                Ok(Job::Commit(waiting)) => {
+                Ok(CommitterJob::Commit(waiting)) => {
                     bytes += waiting.plan.bytes();
                     group.push(*waiting);
                 }
-                Ok(other @ (Job::Sweep(..) | Job::TakeOver(_) | Job::ServerKey(..))) => {
+                Ok(
+                    other @ (CommitterJob::Sweep(..)
+                    | CommitterJob::TakeOver(_)
+                    | CommitterJob::ServerKey(..)),
+                ) => {
                     return (group, Some(other));
                 }
                 Err(_) => break,
@@ -224,7 +230,7 @@ impl Committer {
 
     /// The verdict on each batch of a group. If the server refuses the group, each batch is tried
     /// alone, so that one that cannot be stored does not take the others along.
-    async fn verdicts_on(&mut self, plans: &[&Plan]) -> Vec<Result<(), CommitError>> {
+    async fn verdicts_on(&mut self, plans: &[&RowPlan]) -> Vec<Result<(), CommitError>> {
         let all = |verdict| vec![verdict; plans.len()];
         match self.write(plans).await {
             Ok(decided) => decided.verdicts,
@@ -248,7 +254,7 @@ impl Committer {
     }
 
     /// Writes a group, again if the server gave it up; returns only what is known.
-    async fn write(&mut self, plans: &[&Plan]) -> Result<Decided, Failure> {
+    async fn write(&mut self, plans: &[&RowPlan]) -> Result<Decided, Failure> {
         let mut tries = 0;
         loop {
             tries += 1;
@@ -263,7 +269,7 @@ impl Committer {
     }
 
     /// Writes a group. If the connection is lost, whether it is durable is found out.
-    async fn write_once(&mut self, plans: &[&Plan]) -> Result<Decided, Failure> {
+    async fn write_once(&mut self, plans: &[&RowPlan]) -> Result<Decided, Failure> {
         self.connection().await.map_err(|_| Failure::Away)?;
         self.group.number += 1;
         self.state.begin_group();
@@ -290,13 +296,17 @@ impl Committer {
     }
 
     /// The transaction of a group. What was decided is there from before the commit is sent.
-    async fn transact(&mut self, plans: &[&Plan], sent: &mut Option<Decided>) -> Result<(), Fault> {
+    async fn transact(
+        &mut self,
+        plans: &[&RowPlan],
+        sent: &mut Option<Decided>,
+    ) -> Result<(), PostgresFault> {
         let Some(client) = &self.connection else {
             return Ok(());
         };
         let days = plans.iter().flat_map(|plan| plan.days.iter().copied());
         self.partitions.ensure(days, client).await?;
-        let mut group = Group::begin(self.group, plans, client).await?;
+        let mut group = GroupTransaction::begin(self.group, plans, client).await?;
         group.decide(plans).await?;
         let known = &self.state.known_devices;
         for (endpoint, key, address) in plans.iter().flat_map(|plan| &plan.devices) {
@@ -340,7 +350,7 @@ impl Committer {
             match connection.query_opt(LAST, &[&committer]).await {
                 Ok(row) => return Ok(row.is_some_and(|row| row.get::<_, i64>(0) >= number)),
                 Err(error) => {
-                    let fault = Fault::from(error);
+                    let fault = PostgresFault::from(error);
                     if !matches!(self.failure(&fault), Failure::Lost | Failure::Again) {
                         return Err(Unavailable);
                     }
@@ -416,7 +426,7 @@ impl Committer {
     }
 
     /// Why a statement failed. A lost connection is given up.
-    fn failure(&mut self, fault: &Fault) -> Failure {
+    fn failure(&mut self, fault: &PostgresFault) -> Failure {
         let is_closed = self.connection.as_ref().is_none_or(|it| it.is_closed());
         let code = fault.code().map(SqlState::code);
         let failure = match code {
@@ -476,7 +486,9 @@ impl Committer {
                     self.state.reach_server();
                     break;
                 }
-                Err(error) => tracing::warn!(fault = %Fault::from(error), "the server is away"),
+                Err(error) => {
+                    tracing::warn!(fault = %PostgresFault::from(error), "the server is away")
+                }
             }
             self.state.lose_server();
             if begun.elapsed() >= OUTAGE_MAX {
@@ -493,14 +505,14 @@ impl Committer {
     fn refuse_queued(&mut self) {
         while let Ok(job) = self.jobs.try_recv() {
             match job {
-                Job::Commit(waiting) => {
+                CommitterJob::Commit(waiting) => {
                     self.state.leave(waiting.plan.bytes());
                     self.state.meters.refused(CommitError::Full);
                     let _ = waiting.reply.send(Err(CommitError::Full));
                 }
-                Job::Sweep(_, _, reply) => drop(reply.send(Err(Unavailable))),
-                Job::TakeOver(reply) => drop(reply.send(Err(Unavailable))),
-                Job::ServerKey(_, reply) => drop(reply.send(Err(Unavailable))),
+                CommitterJob::Sweep(_, _, reply) => drop(reply.send(Err(Unavailable))),
+                CommitterJob::TakeOver(reply) => drop(reply.send(Err(Unavailable))),
+                CommitterJob::ServerKey(_, reply) => drop(reply.send(Err(Unavailable))),
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::record::Unreadable;
 
 /// Why a statement has no result.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Fault {
+pub(super) enum PostgresFault {
     /// The server refused it, or the connection to it was lost.
     #[error("PostgreSQL: {}", detail(.0))]
     Database(#[from] tokio_postgres::Error),
@@ -21,7 +21,7 @@ pub(super) enum Fault {
     Unreadable(#[from] Unreadable),
 }
 
-impl Fault {
+impl PostgresFault {
     /// The code of the refusal; none if the server did not answer.
     pub(super) fn code(&self) -> Option<&SqlState> {
         match self {

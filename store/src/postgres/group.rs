@@ -19,11 +19,11 @@ use engine::delivery::backlog::Sequence;
 use engine::ids::{CustomerId, Partition};
 
 use super::cell::{Cell, ColumnType};
-use super::fault::Fault;
+use super::fault::PostgresFault;
 use super::pipeline::Pipeline;
-use super::plan::{Check, Place, Plan, Step, Wanted};
+use super::plan::{Condition, Place, RowPlan, Step, Wanted};
 use super::sql_types::SqlId;
-use super::table::Table;
+use super::table::SqlTable;
 use super::writes::Writes;
 use crate::CommitError;
 
@@ -50,7 +50,7 @@ pub(super) struct Decided {
 }
 
 /// A group that is being decided.
-pub(super) struct Group<'a> {
+pub(super) struct GroupTransaction<'a> {
     client: &'a ClientWrapper,
     id: GroupId,
     /// The newest epoch begun.
@@ -66,13 +66,13 @@ pub(super) struct Group<'a> {
     decided: Decided,
 }
 
-impl<'a> Group<'a> {
+impl<'a> GroupTransaction<'a> {
     /// Begins the transaction of a group.
     pub(super) async fn begin(
         id: GroupId,
-        plans: &[&Plan],
+        plans: &[&RowPlan],
         client: &'a ClientWrapper,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, PostgresFault> {
         let mut group = Self {
             client,
             id,
@@ -109,7 +109,7 @@ impl<'a> Group<'a> {
     }
 
     /// Decides each batch in order, and writes those that are accepted.
-    pub(super) async fn decide(&mut self, plans: &[&Plan]) -> Result<(), Fault> {
+    pub(super) async fn decide(&mut self, plans: &[&RowPlan]) -> Result<(), PostgresFault> {
         for (place, plan) in plans.iter().enumerate() {
             self.load_missing(&plans[place..]).await?;
             let verdict = match (self.is_fenced(plan.owner), self.all_hold(&plan.checks)) {
@@ -127,7 +127,7 @@ impl<'a> Group<'a> {
 
     /// Ends the transaction. What was decided is put into `sent` before the commit is sent: it
     /// holds if the commit succeeds.
-    pub(super) async fn commit(mut self, sent: &mut Option<Decided>) -> Result<(), Fault> {
+    pub(super) async fn commit(mut self, sent: &mut Option<Decided>) -> Result<(), PostgresFault> {
         let mut pipeline = Pipeline::default();
         self.writes.add_to(&mut pipeline, &self.absent);
         if !self.decided.events.is_empty() {
@@ -145,7 +145,7 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    async fn apply(&mut self, plan: &Plan) -> Result<(), Fault> {
+    async fn apply(&mut self, plan: &RowPlan) -> Result<(), PostgresFault> {
         self.record_epoch(plan.owner);
         for step in &plan.steps {
             match step {
@@ -167,7 +167,7 @@ impl<'a> Group<'a> {
                 Step::PutDestination(cells) => {
                     let mut row = cells.clone();
                     row.insert(2, self.newest.into());
-                    self.put(Table::Destination, row);
+                    self.put(SqlTable::Destination, row);
                 }
                 Step::MoveAddress(customer, was, is) => {
                     // Whether another device has the former one, only the server knows.
@@ -192,7 +192,7 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    fn put(&mut self, table: Table, row: Vec<Cell>) {
+    fn put(&mut self, table: SqlTable, row: Vec<Cell>) {
         let layout = table.layout();
         if let Some(compared) = layout.compared().and_then(|place| row.get(place)) {
             let place = (table, row[..layout.keys].to_vec());
@@ -210,7 +210,7 @@ impl<'a> Group<'a> {
             let partition = Partition(u8::try_from(*partition).unwrap_or_default());
             self.decided.events.push((customer.clone(), partition));
         }
-        self.writes.put(Table::Event, row);
+        self.writes.put(SqlTable::Event, row);
     }
 
     /// Whether an owner of a later epoch is known.
@@ -236,9 +236,9 @@ impl<'a> Group<'a> {
         }
     }
 
-    fn all_hold(&self, checks: &[Check]) -> bool {
+    fn all_hold(&self, checks: &[Condition]) -> bool {
         checks.iter().all(|check| match check {
-            Check::Row(place, wanted) => {
+            Condition::Row(place, wanted) => {
                 let found = self.rows.get(place).and_then(Option::as_ref);
                 match wanted {
                     Wanted::Absent => found.is_none(),
@@ -246,7 +246,7 @@ impl<'a> Group<'a> {
                     Wanted::Bytes(bytes) => found == Some(bytes),
                 }
             }
-            Check::OnlyOf(ip, customer) => {
+            Condition::OnlyOf(ip, customer) => {
                 let owner = self.owners.get(ip).and_then(Option::as_ref);
                 owner.is_none_or(|owner| *owner == *customer.as_str())
             }
@@ -254,7 +254,7 @@ impl<'a> Group<'a> {
     }
 
     /// Sends what is to be written, and statements behind it.
-    async fn flush(&mut self, behind: Pipeline<'static>) -> Result<(), Fault> {
+    async fn flush(&mut self, behind: Pipeline<'static>) -> Result<(), PostgresFault> {
         let writes = std::mem::take(&mut self.writes);
         let absent = std::mem::take(&mut self.absent);
         let mut pipeline = Pipeline::default();
@@ -265,12 +265,12 @@ impl<'a> Group<'a> {
     }
 
     /// Reads what the first of some batches needs and is not known, and the same of all others.
-    async fn load_missing(&mut self, plans: &[&Plan]) -> Result<(), Fault> {
+    async fn load_missing(&mut self, plans: &[&RowPlan]) -> Result<(), PostgresFault> {
         let is_missing = plans.first().is_some_and(|plan| {
             let owner = self.place_of(plan.owner);
             let checks = plan.checks.iter().any(|check| match check {
-                Check::Row(place, _) => !self.rows.contains_key(place),
-                Check::OnlyOf(ip, _) => !self.owners.contains_key(ip),
+                Condition::Row(place, _) => !self.rows.contains_key(place),
+                Condition::OnlyOf(ip, _) => !self.owners.contains_key(ip),
             });
             checks || owner.is_some_and(|place| !self.rows.contains_key(&place))
         });
@@ -286,10 +286,10 @@ impl<'a> Group<'a> {
     /// statements before.
     async fn load(
         &mut self,
-        plans: &[&Plan],
+        plans: &[&RowPlan],
         before: Pipeline<'static>,
-    ) -> Result<Vec<Vec<tokio_postgres::Row>>, Fault> {
-        let mut wanted: BTreeMap<Table, BTreeSet<Vec<Cell>>> = BTreeMap::new();
+    ) -> Result<Vec<Vec<tokio_postgres::Row>>, PostgresFault> {
+        let mut wanted: BTreeMap<SqlTable, BTreeSet<Vec<Cell>>> = BTreeMap::new();
         let mut addresses: BTreeSet<IpAddr> = BTreeSet::new();
         for plan in plans {
             if let Some((table, key)) = self.place_of(plan.owner) {
@@ -297,10 +297,10 @@ impl<'a> Group<'a> {
             }
             for check in &plan.checks {
                 match check {
-                    Check::Row((table, key), _) => {
+                    Condition::Row((table, key), _) => {
                         wanted.entry(*table).or_default().insert(key.clone());
                     }
-                    Check::OnlyOf(ip, _) => drop(addresses.insert(*ip)),
+                    Condition::OnlyOf(ip, _) => drop(addresses.insert(*ip)),
                 }
             }
         }
@@ -352,9 +352,9 @@ impl<'a> Group<'a> {
     }
 
     /// Notes which rows are not there although another process could put them.
-    fn note_absent(&mut self, plans: &[&Plan]) {
+    fn note_absent(&mut self, plans: &[&RowPlan]) {
         for check in plans.iter().flat_map(|plan| &plan.checks) {
-            if let Check::Row(place, Wanted::Absent) = check
+            if let Condition::Row(place, Wanted::Absent) = check
                 && self.rows.get(place) == Some(&None)
             {
                 self.absent.insert(place.clone());
@@ -372,5 +372,5 @@ impl<'a> Group<'a> {
 
 /// The row with the epoch in which a shard was written.
 fn epoch_of(shard: u16) -> Place {
-    (Table::ShardEpoch, vec![shard.into()])
+    (SqlTable::ShardEpoch, vec![shard.into()])
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use deadpool_postgres::Pool;
 use engine::known_devices::{DeviceMark, KnownDevices};
 
-use super::fault::Fault;
+use super::fault::PostgresFault;
 use super::sql_types::SqlId;
 use crate::commit_state::CommitState;
 
@@ -36,7 +36,7 @@ pub(super) async fn count(pool: Pool, state: Arc<CommitState>) {
     }
 }
 
-async fn count_once(pool: &Pool) -> Result<(i64, i64), Fault> {
+async fn count_once(pool: &Pool) -> Result<(i64, i64), PostgresFault> {
     let client = pool.get().await?;
     let counted = client.query_one(
         "SELECT count(*) FILTER (WHERE flags & 1 = 1), count(*) FILTER (WHERE flags & 1 = 0) \
@@ -48,7 +48,7 @@ async fn count_once(pool: &Pool) -> Result<(i64, i64), Fault> {
 }
 
 /// Adds the devices that are stored.
-pub(super) async fn load(pool: &Pool, known: &KnownDevices) -> Result<(), Fault> {
+pub(super) async fn load(pool: &Pool, known: &KnownDevices) -> Result<(), PostgresFault> {
     let client = pool.get().await?;
     let names = client
         .prepare_cached(

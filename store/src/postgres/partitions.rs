@@ -9,7 +9,7 @@ use deadpool_postgres::ClientWrapper;
 use engine::ids::{EntryId, EventId};
 use engine::moment::Timestamp;
 
-use super::fault::Fault;
+use super::fault::PostgresFault;
 use super::sql_types::SqlId;
 
 const DAY_MS: i64 = 86_400_000;
@@ -100,7 +100,7 @@ impl Day {
 
 impl Partitions {
     /// Reads which exist.
-    pub(super) async fn load(&mut self, client: &ClientWrapper) -> Result<(), Fault> {
+    pub(super) async fn load(&mut self, client: &ClientWrapper) -> Result<(), PostgresFault> {
         let names = client
             .prepare_cached(
                 "SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid \
@@ -119,7 +119,7 @@ impl Partitions {
         &mut self,
         days: impl Iterator<Item = Day>,
         client: &ClientWrapper,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), PostgresFault> {
         for day in days {
             if self.0.contains(&day) {
                 continue;
@@ -142,7 +142,7 @@ impl Partitions {
         &mut self,
         now: Timestamp,
         client: &ClientWrapper,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), PostgresFault> {
         let today = now.as_ms().div_euclid(DAY_MS).max(0);
         let ahead = (today..today + DAYS_AHEAD).flat_map(|number| {
             let tables = Daily::ALL.into_iter();
@@ -158,7 +158,7 @@ impl Partitions {
         table: Daily,
         before: Timestamp,
         client: &ClientWrapper,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, PostgresFault> {
         let mut of_table = self.0.iter().filter(|day| day.table == table);
         let Some(day) = of_table.next().filter(|day| day.ends_at() <= before) else {
             return Ok(false);

@@ -9,7 +9,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::cell::Parameter;
-use super::fault::Fault;
+use super::fault::PostgresFault;
 
 /// Statements that are sent one after the other, before the first one is answered.
 #[derive(Default)]
@@ -35,7 +35,7 @@ impl<'a> Pipeline<'a> {
 
     /// Sends the statements; returns the rows of each, or the first refusal. A statement that the
     /// connection has not seen yet is prepared first.
-    pub(super) async fn run(self, client: &ClientWrapper) -> Result<Vec<Vec<Row>>, Fault> {
+    pub(super) async fn run(self, client: &ClientWrapper) -> Result<Vec<Vec<Row>>, PostgresFault> {
         let mut prepared = Vec::with_capacity(self.statements.len());
         for (sql, _) in &self.statements {
             prepared.push(client.prepare_cached(sql).await?);

@@ -22,7 +22,7 @@ use engine::sms::{Sms, SmsPurpose, SmsState};
 use super::cell::Cell;
 use super::partitions::Day;
 use super::removal::Removal;
-use super::table::Table;
+use super::table::SqlTable;
 use crate::record::device_flags::{DeviceFlags, read_is_live};
 use crate::record::{
     action, bootstrap, code, customer, definition, destination, device, entry, event, firmware,
@@ -30,11 +30,11 @@ use crate::record::{
 };
 
 /// A batch as rows.
-pub(super) struct Plan {
+pub(super) struct RowPlan {
     /// The owner of the batch.
     pub(super) owner: Owner,
     /// What must hold.
-    pub(super) checks: Vec<Check>,
+    pub(super) checks: Vec<Condition>,
     /// What is done, in this order.
     pub(super) steps: Vec<Step>,
     /// The marks of its devices.
@@ -54,7 +54,7 @@ pub(super) struct Numbers {
 }
 
 /// An expectation.
-pub(super) enum Check {
+pub(super) enum Condition {
     /// A row is as it should be.
     Row(Place, Wanted),
     /// The devices with an address are of a customer.
@@ -62,7 +62,7 @@ pub(super) enum Check {
 }
 
 /// A row: its table and its key.
-pub(super) type Place = (Table, Vec<Cell>);
+pub(super) type Place = (SqlTable, Vec<Cell>);
 
 /// What is expected of a row.
 pub(super) enum Wanted {
@@ -77,13 +77,13 @@ pub(super) enum Wanted {
 /// A step of a batch, on rows.
 pub(super) enum Step {
     /// Puts a row.
-    Put(Table, Vec<Cell>),
+    Put(SqlTable, Vec<Cell>),
     /// Puts a row, unless one with a greater last column is put.
-    Raise(Table, Vec<Cell>),
+    Raise(SqlTable, Vec<Cell>),
     /// Removes the row of a key.
-    Remove(Table, Vec<Cell>),
+    Remove(SqlTable, Vec<Cell>),
     /// Adds the last column to that of the row of the key.
-    Add(Table, Vec<Cell>),
+    Add(SqlTable, Vec<Cell>),
     /// Appends an event: its cells without the number.
     AppendEvent(CustomerId, Vec<Cell>),
     /// Puts a destination: its cells without the number that it begins behind.
@@ -94,7 +94,7 @@ pub(super) enum Step {
     RemoveMany(Removal),
 }
 
-impl Plan {
+impl RowPlan {
     /// The rows of a batch.
     pub(super) fn of(batch: &Batch, numbers: Numbers) -> Self {
         let mut steps = Steps {
@@ -111,7 +111,7 @@ impl Plan {
         }
         Self {
             owner: batch.owner,
-            checks: batch.expects.iter().map(Check::of).collect(),
+            checks: batch.expects.iter().map(Condition::of).collect(),
             bytes: steps.steps.iter().map(Step::bytes).sum(),
             steps: steps.steps,
             devices: steps.devices,
@@ -156,7 +156,7 @@ impl Step {
     }
 }
 
-impl Check {
+impl Condition {
     fn of(expect: &Expect) -> Self {
         let bytes = |bytes| Wanted::Bytes(bytes);
         let (table, key, wanted) = match expect {
@@ -172,32 +172,32 @@ impl Check {
                 (table, key, Wanted::Present)
             }
             Expect::Profile(profile) => (
-                Table::Device,
+                SqlTable::Device,
                 vec![profile.key().as_bytes().into()],
                 bytes(profile::write_profile(profile)),
             ),
             Expect::Customer(it) => (
-                Table::Customer,
+                SqlTable::Customer,
                 vec![it.id.as_str().into()],
                 bytes(customer::write_customer(it)),
             ),
             Expect::Client(it) => (
-                Table::ApiClient,
+                SqlTable::ApiClient,
                 vec![it.id.as_str().into()],
                 bytes(customer::write_client(it)),
             ),
             Expect::Status { action, is } => (
-                Table::Action,
+                SqlTable::Action,
                 vec![action.as_bytes().into()],
                 bytes(Cell::from(code::of_status(*is)).compared()),
             ),
             Expect::JobRunning(job) => (
-                Table::Job,
+                SqlTable::Job,
                 vec![job.as_bytes().into()],
                 bytes(Cell::Bool(true).compared()),
             ),
             Expect::Schedule(it) => (
-                Table::Schedule,
+                SqlTable::Schedule,
                 vec![it.customer.as_str().into(), it.id.as_bytes().into()],
                 bytes(schedule::write_schedule(it)),
             ),
@@ -206,18 +206,18 @@ impl Check {
                 place,
                 row,
             } => (
-                Table::CampaignDevice,
+                SqlTable::CampaignDevice,
                 vec![campaign.as_bytes().into(), (*place).into()],
                 bytes(firmware::write_campaign_device(row)),
             ),
-            Expect::SmsIdFree(id) => (Table::SmsId, vec![id.number().into()], Wanted::Absent),
+            Expect::SmsIdFree(id) => (SqlTable::SmsId, vec![id.number().into()], Wanted::Absent),
             Expect::Sms(it) => (
-                Table::Sms,
+                SqlTable::Sms,
                 vec![it.id.number().into()],
                 bytes(sms::write_sms(it)),
             ),
             Expect::SmsOfParts { parts, is } => (
-                Table::SmsParts,
+                SqlTable::SmsParts,
                 vec![
                     parts.device_number.into(),
                     parts.total.into(),
@@ -229,7 +229,7 @@ impl Check {
                 },
             ),
             Expect::IdempotencyKeyUnused { key, device } => (
-                Table::Idempotency,
+                SqlTable::Idempotency,
                 idempotency_key(*key, *device),
                 Wanted::Absent,
             ),
@@ -247,11 +247,11 @@ struct Steps {
 }
 
 impl Steps {
-    fn put(&mut self, table: Table, row: impl Into<Vec<Cell>>) {
+    fn put(&mut self, table: SqlTable, row: impl Into<Vec<Cell>>) {
         self.steps.push(Step::Put(table, row.into()));
     }
 
-    fn remove(&mut self, table: Table, key: impl Into<Vec<Cell>>) {
+    fn remove(&mut self, table: SqlTable, key: impl Into<Vec<Cell>>) {
         self.steps.push(Step::Remove(table, key.into()));
     }
 
@@ -263,7 +263,7 @@ impl Steps {
         match change {
             Change::PutCustomer(it) => {
                 let record = customer::write_customer(it);
-                self.put(Table::Customer, [it.id.as_str().into(), record.into()]);
+                self.put(SqlTable::Customer, [it.id.as_str().into(), record.into()]);
             }
             Change::RemoveCustomer(id) => self.remove_many(Removal::Customer(id.clone())),
             Change::RemoveActions(customer) => {
@@ -272,7 +272,7 @@ impl Steps {
             Change::PutClient(client) => self.put_client(client),
             Change::RemoveClient(id) => self.remove_many(Removal::Client(id.clone())),
             Change::PutToken(it) => self.put(
-                Table::AccessToken,
+                SqlTable::AccessToken,
                 [
                     Cell::Bytes(it.digest.as_bytes().to_vec()),
                     it.client.as_str().into(),
@@ -281,7 +281,7 @@ impl Steps {
                 ],
             ),
             Change::PutSetting(it) => self.put(
-                Table::Setting,
+                SqlTable::Setting,
                 [
                     it.customer.as_str().into(),
                     code::of_setting(it.name).into(),
@@ -301,7 +301,10 @@ impl Steps {
                 bootstrap: it,
             } => {
                 let record = bootstrap::write_bootstrap(it);
-                self.put(Table::Bootstrap, [device.as_bytes().into(), record.into()]);
+                self.put(
+                    SqlTable::Bootstrap,
+                    [device.as_bytes().into(), record.into()],
+                );
             }
             Change::PutDevice { was, profile } => self.put_device(was.as_deref(), profile),
             Change::RemoveDevice(device) => self.remove_many(Removal::Device(*device)),
@@ -324,11 +327,11 @@ impl Steps {
                 let mut row = definition_key(&it.id);
                 row.push(it.at.into());
                 row.push(definition::write_text(&it.xml).into());
-                self.put(Table::Definition, row);
+                self.put(SqlTable::Definition, row);
             }
-            Change::RemoveDefinition(id) => self.remove(Table::Definition, definition_key(id)),
+            Change::RemoveDefinition(id) => self.remove(SqlTable::Definition, definition_key(id)),
             Change::PutJob(it) => self.put(
-                Table::Job,
+                SqlTable::Job,
                 [
                     it.id.as_bytes().into(),
                     it.customer.as_str().into(),
@@ -337,14 +340,14 @@ impl Steps {
                 ],
             ),
             Change::PutJobRequest { job, request } => self.put(
-                Table::JobRequest,
+                SqlTable::JobRequest,
                 [
                     job.as_bytes().into(),
                     job::write_job_request(request).into(),
                 ],
             ),
             Change::PutJobPart { job, part, devices } => self.put(
-                Table::JobPart,
+                SqlTable::JobPart,
                 [
                     job.as_bytes().into(),
                     (*part).into(),
@@ -352,12 +355,12 @@ impl Steps {
                 ],
             ),
             Change::RemoveJob(job) => {
-                self.remove(Table::Job, [job.as_bytes().into()]);
-                self.remove(Table::JobRequest, [job.as_bytes().into()]);
+                self.remove(SqlTable::Job, [job.as_bytes().into()]);
+                self.remove(SqlTable::JobRequest, [job.as_bytes().into()]);
                 self.remove_many(Removal::JobParts(*job));
             }
             Change::PutSchedule(it) => self.put(
-                Table::Schedule,
+                SqlTable::Schedule,
                 [
                     it.customer.as_str().into(),
                     it.id.as_bytes().into(),
@@ -365,7 +368,7 @@ impl Steps {
                 ],
             ),
             Change::PutScheduleContents { schedule, contents } => self.put(
-                Table::ScheduleContents,
+                SqlTable::ScheduleContents,
                 [
                     schedule.as_bytes().into(),
                     schedule::write_schedule_contents(contents).into(),
@@ -373,12 +376,12 @@ impl Steps {
             ),
             Change::RemoveSchedule { customer, schedule } => {
                 let key = [customer.as_str().into(), schedule.as_bytes().into()];
-                self.remove(Table::Schedule, key);
-                self.remove(Table::ScheduleContents, [schedule.as_bytes().into()]);
+                self.remove(SqlTable::Schedule, key);
+                self.remove(SqlTable::ScheduleContents, [schedule.as_bytes().into()]);
             }
             Change::PutSms { was, sms } => self.put_sms(*was, sms),
             Change::PutImage(it) => self.put(
-                Table::FirmwareImage,
+                SqlTable::FirmwareImage,
                 [
                     it.customer.as_str().into(),
                     it.id.as_bytes().into(),
@@ -386,11 +389,11 @@ impl Steps {
                 ],
             ),
             Change::RemoveImage { customer, image } => self.remove(
-                Table::FirmwareImage,
+                SqlTable::FirmwareImage,
                 [customer.as_str().into(), image.as_bytes().into()],
             ),
             Change::PutCampaign(it) => self.put(
-                Table::Campaign,
+                SqlTable::Campaign,
                 [
                     it.id.as_bytes().into(),
                     it.customer.as_str().into(),
@@ -403,7 +406,7 @@ impl Steps {
                 place,
                 row,
             } => self.put(
-                Table::CampaignDevice,
+                SqlTable::CampaignDevice,
                 [
                     campaign.as_bytes().into(),
                     (*place).into(),
@@ -417,7 +420,7 @@ impl Steps {
                 customer: _,
                 campaign,
             } => {
-                self.remove(Table::Campaign, [campaign.as_bytes().into()]);
+                self.remove(SqlTable::Campaign, [campaign.as_bytes().into()]);
                 self.remove_many(Removal::CampaignCounts(*campaign));
             }
         }
@@ -430,7 +433,7 @@ impl Steps {
         };
         let record = customer::write_client(client);
         self.put(
-            Table::ApiClient,
+            SqlTable::ApiClient,
             [client.id.as_str().into(), owner, record.into()],
         );
     }
@@ -438,7 +441,7 @@ impl Steps {
     fn put_device(&mut self, was: Option<&Profile>, profile: &Profile) {
         let key = profile.key();
         self.put(
-            Table::Device,
+            SqlTable::Device,
             [
                 key.as_bytes().into(),
                 profile.customer.as_str().into(),
@@ -450,7 +453,7 @@ impl Steps {
         );
         if let Some(was) = was {
             for (_, name) in shared_names(was) {
-                self.remove(Table::DeviceName, name);
+                self.remove(SqlTable::DeviceName, name);
             }
             if was.iccid != profile.iccid {
                 self.remove_many(Removal::Sim {
@@ -486,12 +489,12 @@ impl Steps {
         };
         let had = was.map_or(&[][..], |was| was.tags.as_slice());
         for tag in had.iter().filter(|tag| !profile.tags.has(tag)) {
-            self.remove(Table::DeviceTag, key(tag));
+            self.remove(SqlTable::DeviceTag, key(tag));
         }
         for tag in profile.tags.as_slice() {
             let mut row = key(tag);
             row.push(profile.key().as_bytes().into());
-            self.put(Table::DeviceTag, row);
+            self.put(SqlTable::DeviceTag, row);
         }
     }
 
@@ -500,15 +503,18 @@ impl Steps {
         let live = read_is_live(&row).expect("a record that was just written can be read");
         let flags = DeviceFlags::of(record).code();
         self.put(
-            Table::DeviceState,
+            SqlTable::DeviceState,
             [device.as_bytes().into(), live.into(), row.into()],
         );
-        self.put(Table::DeviceFlags, [device.as_bytes().into(), flags.into()]);
+        self.put(
+            SqlTable::DeviceFlags,
+            [device.as_bytes().into(), flags.into()],
+        );
     }
 
     fn put_action(&mut self, action: &Action) {
         self.put(
-            Table::Action,
+            SqlTable::Action,
             [
                 action.id.as_bytes().into(),
                 action.customer.as_str().into(),
@@ -525,7 +531,7 @@ impl Steps {
         let mut row = idempotency_key(kept.call.key, kept.device());
         row.push(kept.at.into());
         row.push(idempotency::write_idempotency_record(kept).into());
-        self.put(Table::Idempotency, row);
+        self.put(SqlTable::Idempotency, row);
     }
 
     fn append_entry(&mut self, entry: &Entry) {
@@ -535,7 +541,7 @@ impl Steps {
         };
         let about = entry.about.as_ref();
         self.put(
-            Table::LogEntry,
+            SqlTable::LogEntry,
             [
                 entry.customer.as_str().into(),
                 entry.id.as_bytes().into(),
@@ -553,7 +559,7 @@ impl Steps {
                 about.key.as_bytes().into(),
                 entry.id.as_bytes().into(),
             ];
-            self.steps.push(Step::Raise(Table::SimOfEntry, row));
+            self.steps.push(Step::Raise(SqlTable::SimOfEntry, row));
         }
         self.days.push(Day::of_entry(entry.id));
     }
@@ -595,9 +601,9 @@ impl Steps {
                 let mut row = key.to_vec();
                 row.push(value::write_known(at, value).into());
                 row.push(self.numbers.values_max.into());
-                self.put(Table::KnownValue, row);
+                self.put(SqlTable::KnownValue, row);
             } else {
-                self.put(Table::UnknownValue, key);
+                self.put(SqlTable::UnknownValue, key);
             }
         }
     }
@@ -607,22 +613,23 @@ impl Steps {
         let id = || Cell::from(progress.destination.as_bytes());
         for (partition, sequence) in &progress.reached {
             let row = vec![id(), partition.0.into(), sequence.0.into()];
-            self.steps.push(Step::Raise(Table::DestinationCursor, row));
+            self.steps
+                .push(Step::Raise(SqlTable::DestinationCursor, row));
         }
         for sequence in &progress.released {
-            self.remove(Table::PendingRetry, [id(), sequence.0.into()]);
+            self.remove(SqlTable::PendingRetry, [id(), sequence.0.into()]);
         }
         for held in &progress.retrying {
             let record = outbox::write_retry(held);
             let row = [id(), held.queued.sequence.0.into(), record.into()];
-            self.put(Table::PendingRetry, row);
+            self.put(SqlTable::PendingRetry, row);
         }
         for sequence in &progress.requeued {
-            self.remove(Table::DeadLetter, [id(), sequence.0.into()]);
+            self.remove(SqlTable::DeadLetter, [id(), sequence.0.into()]);
         }
         for letter in &progress.dead_lettered {
             self.put(
-                Table::DeadLetter,
+                SqlTable::DeadLetter,
                 [
                     id(),
                     letter.queued.sequence.0.into(),
@@ -637,7 +644,7 @@ impl Steps {
         let (id, state) = (sms.id.number(), sms.state());
         let is_wake_up = sms.submitted().map(|it| it.purpose) == Some(SmsPurpose::WakeUp);
         self.put(
-            Table::Sms,
+            SqlTable::Sms,
             [
                 id.into(),
                 sms.device_number.into(),
@@ -648,11 +655,11 @@ impl Steps {
             ],
         );
         for found_by in sms.ids() {
-            self.put(Table::SmsId, [found_by.number().into(), id.into()]);
+            self.put(SqlTable::SmsId, [found_by.number().into(), id.into()]);
         }
         if let Some(parts) = sms.parts_key().filter(|_| was.is_none()) {
             self.put(
-                Table::SmsParts,
+                SqlTable::SmsParts,
                 [
                     parts.device_number.into(),
                     parts.total.into(),
@@ -665,8 +672,8 @@ impl Steps {
         for message in sms.message_id_keys() {
             let row = [message.as_str().into(), id.into()];
             match (state.due_at.is_some(), was_open) {
-                (true, _) => self.put(Table::SmsMessage, row),
-                (false, true) => self.remove(Table::SmsMessage, row),
+                (true, _) => self.put(SqlTable::SmsMessage, row),
+                (false, true) => self.remove(SqlTable::SmsMessage, row),
                 (false, false) => {}
             }
         }
@@ -680,7 +687,7 @@ impl Steps {
                 protocol,
                 status,
             } => (
-                Table::ActionCount,
+                SqlTable::ActionCount,
                 vec![
                     customer.as_str().into(),
                     code::of_protocol(*protocol).into(),
@@ -689,9 +696,9 @@ impl Steps {
             ),
             // A device has few requests: they are counted when somebody asks.
             Counter::DeviceActions { .. } => return,
-            Counter::Devices(customer) => (Table::DeviceCount, vec![customer.as_str().into()]),
+            Counter::Devices(customer) => (SqlTable::DeviceCount, vec![customer.as_str().into()]),
             Counter::CampaignDevices { campaign, state } => (
-                Table::CampaignDeviceCount,
+                SqlTable::CampaignDeviceCount,
                 vec![
                     campaign.as_bytes().into(),
                     code::of_update_state(*state).into(),
@@ -709,12 +716,12 @@ impl Steps {
 fn row_of_name(name: &UniqueName) -> Place {
     let device_name = |kind: u8, name: &[u8]| {
         let key = vec![kind.into(), Cell::Bytes(name.to_vec())];
-        (Table::DeviceName, key)
+        (SqlTable::DeviceName, key)
     };
     match name {
-        UniqueName::Customer(id) => (Table::Customer, vec![id.as_str().into()]),
-        UniqueName::Client(id) => (Table::ApiClient, vec![id.as_str().into()]),
-        UniqueName::Device(key) => (Table::Device, vec![key.as_bytes().into()]),
+        UniqueName::Customer(id) => (SqlTable::Customer, vec![id.as_str().into()]),
+        UniqueName::Client(id) => (SqlTable::ApiClient, vec![id.as_str().into()]),
+        UniqueName::Device(key) => (SqlTable::Device, vec![key.as_bytes().into()]),
         UniqueName::Iccid(iccid) => device_name(1, iccid.as_str().as_bytes()),
         UniqueName::Imsi(imsi) => device_name(2, imsi.as_str().as_bytes()),
         UniqueName::Msisdn(msisdn) => device_name(3, msisdn.as_str().as_bytes()),
@@ -732,10 +739,10 @@ fn shared_names(profile: &Profile) -> impl Iterator<Item = Place> {
     shared.map(|name| row_of_name(&name))
 }
 
-fn row_of_scope(scope: &BootstrapScope) -> (Table, Cell) {
+fn row_of_scope(scope: &BootstrapScope) -> (SqlTable, Cell) {
     match scope {
-        BootstrapScope::Customer(id) => (Table::CustomerBootstrapConfig, id.as_str().into()),
-        BootstrapScope::Device(key) => (Table::DeviceBootstrapConfig, key.as_bytes().into()),
+        BootstrapScope::Customer(id) => (SqlTable::CustomerBootstrapConfig, id.as_str().into()),
+        BootstrapScope::Device(key) => (SqlTable::DeviceBootstrapConfig, key.as_bytes().into()),
     }
 }
 

@@ -12,12 +12,12 @@ use tokio::sync::oneshot;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::fault::Fault;
+use super::fault::PostgresFault;
 use crate::{ReadAnswer, Unavailable};
 
 /// The pools, and the runtime on which their connections live.
 #[derive(Clone)]
-pub(super) struct Readers {
+pub(super) struct ReaderPools {
     /// The runtime.
     pub(super) runtime: Handle,
     /// For single things, and for deliveries.
@@ -29,7 +29,7 @@ pub(super) struct Readers {
 /// A connection that answers a query.
 pub(super) struct Reader(Object);
 
-impl Readers {
+impl ReaderPools {
     /// Asks for a single thing, or a short list.
     pub(super) fn ask<T, F>(
         &self,
@@ -37,7 +37,7 @@ impl Readers {
     ) -> ReadAnswer<T>
     where
         T: Send + 'static,
-        F: Future<Output = Result<T, Fault>> + Send + 'static,
+        F: Future<Output = Result<T, PostgresFault>> + Send + 'static,
     {
         self.answer(self.single.clone(), query)
     }
@@ -49,7 +49,7 @@ impl Readers {
     ) -> ReadAnswer<T>
     where
         T: Send + 'static,
-        F: Future<Output = Result<T, Fault>> + Send + 'static,
+        F: Future<Output = Result<T, PostgresFault>> + Send + 'static,
     {
         self.answer(self.lists.clone(), query)
     }
@@ -62,13 +62,13 @@ impl Readers {
     ) -> ReadAnswer<T>
     where
         T: Send + 'static,
-        F: Future<Output = Result<T, Fault>> + Send + 'static,
+        F: Future<Output = Result<T, PostgresFault>> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
         self.runtime.spawn(async move {
             let answered = match pool.get().await {
                 Ok(connection) => query(Reader(connection)).await,
-                Err(fault) => Err(Fault::from(fault)),
+                Err(fault) => Err(PostgresFault::from(fault)),
             };
             let answered = answered.map_err(|fault| {
                 tracing::error!(%fault, "a query cannot be answered");
@@ -87,7 +87,7 @@ impl Reader {
         &self,
         sql: &str,
         parameters: &[&(dyn ToSql + Sync)],
-    ) -> Result<Vec<Row>, Fault> {
+    ) -> Result<Vec<Row>, PostgresFault> {
         let statement = self.0.prepare_cached(sql).await?;
         Ok(self.0.query(&statement, parameters).await?)
     }
@@ -97,7 +97,7 @@ impl Reader {
         &self,
         sql: &str,
         parameters: &[&(dyn ToSql + Sync)],
-    ) -> Result<Option<Row>, Fault> {
+    ) -> Result<Option<Row>, PostgresFault> {
         let statement = self.0.prepare_cached(sql).await?;
         Ok(self.0.query_opt(&statement, parameters).await?)
     }

@@ -27,7 +27,7 @@ mod sms;
 use engine::query::PageRequest;
 use tokio_postgres::Row;
 
-use super::fault::Fault;
+use super::fault::PostgresFault;
 use super::sql_types::SqlId;
 use crate::record::Unreadable;
 
@@ -36,7 +36,7 @@ fn record<T>(
     row: &Row,
     column: usize,
     read: impl FnOnce(&[u8]) -> Result<T, Unreadable>,
-) -> Result<T, Fault> {
+) -> Result<T, PostgresFault> {
     Ok(read(row.try_get(column)?)?)
 }
 
@@ -44,7 +44,7 @@ fn record<T>(
 fn record_in<T>(
     row: Option<Row>,
     read: impl FnOnce(&[u8]) -> Result<T, Unreadable>,
-) -> Result<Option<T>, Fault> {
+) -> Result<Option<T>, PostgresFault> {
     row.map(|row| record(&row, 0, read)).transpose()
 }
 
@@ -52,18 +52,23 @@ fn record_in<T>(
 fn records<T>(
     rows: &[Row],
     read: impl Fn(&[u8]) -> Result<T, Unreadable>,
-) -> Result<Vec<T>, Fault> {
+) -> Result<Vec<T>, PostgresFault> {
     rows.iter().map(|row| record(row, 0, &read)).collect()
 }
 
 /// What is shown of some rows: those that cannot be read are left out, so that one of them does not
 /// hide the others.
-fn shown<T>(rows: &[Row], mut read: impl FnMut(&Row) -> Result<T, Fault>) -> Result<Vec<T>, Fault> {
+fn shown<T>(
+    rows: &[Row],
+    mut read: impl FnMut(&Row) -> Result<T, PostgresFault>,
+) -> Result<Vec<T>, PostgresFault> {
     let mut items = Vec::with_capacity(rows.len());
     for row in rows {
         match read(row) {
             Ok(item) => items.push(item),
-            Err(Fault::Unreadable(why)) => tracing::error!(%why, "a row of a list is unreadable"),
+            Err(PostgresFault::Unreadable(why)) => {
+                tracing::error!(%why, "a row of a list is unreadable")
+            }
             Err(fault) => return Err(fault),
         }
     }
@@ -71,13 +76,13 @@ fn shown<T>(rows: &[Row], mut read: impl FnMut(&Row) -> Result<T, Fault>) -> Res
 }
 
 /// Reads the sixteen bytes in a column.
-fn id_in(row: &Row, column: usize) -> Result<[u8; 16], Fault> {
+fn id_in(row: &Row, column: usize) -> Result<[u8; 16], PostgresFault> {
     let SqlId(id) = row.try_get(column)?;
     Ok(id)
 }
 
 /// Reads a count that is never below zero.
-fn count_in(row: Option<Row>) -> Result<u64, Fault> {
+fn count_in(row: Option<Row>) -> Result<u64, PostgresFault> {
     let count: i64 = match row {
         Some(row) => row.try_get(0)?,
         None => 0,

@@ -6,7 +6,7 @@ use engine::idempotency::IdempotencyKey;
 use engine::ids::DeviceKey;
 
 use super::PostgresStore;
-use super::fault::Fault;
+use super::fault::PostgresFault;
 use super::sql_types::SqlId;
 use crate::record::Unreadable;
 use crate::rekey::{RekeyError, RekeyReport, Resealer};
@@ -84,7 +84,7 @@ impl PostgresStore {
     }
 }
 
-async fn reseal_all(pool: &Pool, resealer: &mut Resealer<'_>) -> Result<(), Fault> {
+async fn reseal_all(pool: &Pool, resealer: &mut Resealer<'_>) -> Result<(), PostgresFault> {
     let mut connection = pool.get().await?;
     let transaction = connection.transaction().await?;
     transaction.execute(FENCE, &[]).await?;

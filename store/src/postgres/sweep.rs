@@ -9,7 +9,7 @@ use engine::ids::SmsId;
 use engine::moment::Timestamp;
 use tokio_postgres::types::ToSql;
 
-use super::fault::Fault;
+use super::fault::PostgresFault;
 use super::partitions::{Daily, Partitions};
 use super::sql_types::{SqlId, SqlTime};
 use crate::{ENTRIES_SWEPT_MS, Retention, SweepReport};
@@ -30,7 +30,7 @@ pub(super) async fn sweep(
     max: u32,
     slot: u8,
     client: &ClientWrapper,
-) -> Result<SweepReport, Fault> {
+) -> Result<SweepReport, PostgresFault> {
     client.batch_execute("BEGIN").await?;
     let mut room = i64::from(max).min(THINGS_MAX);
     let mut swept = SweepReport::default();
@@ -73,7 +73,7 @@ pub(super) async fn tidy_partitions(
     now: Timestamp,
     partitions: &mut Partitions,
     client: &ClientWrapper,
-) -> Result<(), Fault> {
+) -> Result<(), PostgresFault> {
     partitions.make_ahead(now, client).await?;
     for (table, before) in [
         (Daily::Event, retention.events_before),
@@ -85,7 +85,7 @@ pub(super) async fn tidy_partitions(
 }
 
 impl Kind {
-    async fn remove(&self, max: i64, client: &ClientWrapper) -> Result<i64, Fault> {
+    async fn remove(&self, max: i64, client: &ClientWrapper) -> Result<i64, PostgresFault> {
         let statement = client.prepare_cached(&self.sql).await?;
         let due = &*self.due as &(dyn ToSql + Sync);
         let removed = client.query_one(&statement, &[&max, due]).await?;

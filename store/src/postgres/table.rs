@@ -9,7 +9,7 @@ use super::cell::ColumnType;
 
 /// A table, or a way to write one. Rows are put in this order.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub(super) enum Table {
+pub(super) enum SqlTable {
     Customer,
     ApiClient,
     AccessToken,
@@ -82,7 +82,7 @@ use ColumnType::{Bool, Bytes, Id, Ip, Number, Text, Time};
 
 const RECORD: Option<(&str, usize)> = Some(("t.record", usize::MAX));
 
-impl Table {
+impl SqlTable {
     /// How it is written.
     pub(super) fn layout(self) -> Layout {
         use Put::{Replace, Statement, Where};

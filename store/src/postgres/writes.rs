@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::cell::Cell;
 use super::pipeline::Pipeline;
 use super::plan::Place;
-use super::table::Table;
+use super::table::SqlTable;
 
 /// The rows that are to be written.
 #[derive(Default)]
-pub(super) struct Writes(BTreeMap<Table, OfTable>);
+pub(super) struct Writes(BTreeMap<SqlTable, OfTable>);
 
 /// Rows in the order of their keys, so that processes lock them in the same order.
 #[derive(Default)]
@@ -22,11 +22,11 @@ struct OfTable {
 impl Writes {
     /// Whether what is to be written has to be sent before this row can be put: of a last known
     /// value, either only newer ones follow each other, or its removals.
-    pub(super) fn is_before(&self, table: Table, row: &[Cell]) -> bool {
-        let other = if table == Table::KnownValue {
-            Table::UnknownValue
-        } else if table == Table::UnknownValue {
-            Table::KnownValue
+    pub(super) fn is_before(&self, table: SqlTable, row: &[Cell]) -> bool {
+        let other = if table == SqlTable::KnownValue {
+            SqlTable::UnknownValue
+        } else if table == SqlTable::UnknownValue {
+            SqlTable::KnownValue
         } else {
             return false;
         };
@@ -35,12 +35,12 @@ impl Writes {
     }
 
     /// Puts a row.
-    pub(super) fn put(&mut self, table: Table, row: Vec<Cell>) {
+    pub(super) fn put(&mut self, table: SqlTable, row: Vec<Cell>) {
         /// The time of a last known value: one that arrives late was measured earlier.
         const MEASURED_AT: usize = 2;
         let key = key_of(table, &row);
         let of_table = self.0.entry(table).or_default();
-        if matches!(table, Table::KnownValue | Table::UnknownValue)
+        if matches!(table, SqlTable::KnownValue | SqlTable::UnknownValue)
             && let Some(known) = of_table.put.get(&key)
             && known.get(MEASURED_AT) > row.get(MEASURED_AT)
         {
@@ -51,7 +51,7 @@ impl Writes {
     }
 
     /// Puts a row, unless one with a greater last column is put.
-    pub(super) fn raise(&mut self, table: Table, row: Vec<Cell>) {
+    pub(super) fn raise(&mut self, table: SqlTable, row: Vec<Cell>) {
         let of_table = self.0.entry(table).or_default();
         let before = of_table.put.get(&key_of(table, &row));
         if before.is_none_or(|before| before.last() < row.last()) {
@@ -60,7 +60,7 @@ impl Writes {
     }
 
     /// Adds the last column of a row.
-    pub(super) fn add(&mut self, table: Table, mut row: Vec<Cell>) {
+    pub(super) fn add(&mut self, table: SqlTable, mut row: Vec<Cell>) {
         let of_table = self.0.entry(table).or_default();
         let before = of_table.put.get(&key_of(table, &row));
         if let (Some(Cell::Number(before)), Some(Cell::Number(sum))) =
@@ -72,7 +72,7 @@ impl Writes {
     }
 
     /// Removes the row of a key.
-    pub(super) fn remove(&mut self, table: Table, key: Vec<Cell>) {
+    pub(super) fn remove(&mut self, table: SqlTable, key: Vec<Cell>) {
         let of_table = self.0.entry(table).or_default();
         of_table.put.remove(&key);
         of_table.removed.insert(key);
@@ -109,7 +109,7 @@ impl Writes {
     }
 }
 
-fn key_of(table: Table, row: &[Cell]) -> Vec<Cell> {
+fn key_of(table: SqlTable, row: &[Cell]) -> Vec<Cell> {
     row[..table.layout().keys].to_vec()
 }
 
@@ -119,18 +119,18 @@ mod tests {
 
     use super::*;
 
-    fn value(table: Table, at: i64) -> Vec<Cell> {
+    fn value(table: SqlTable, at: i64) -> Vec<Cell> {
         let key = [Cell::from(&[7; 16]), Cell::Bytes(vec![1])];
         let mut row = key.to_vec();
         row.push(Timestamp::from_ms(at).into());
-        if table == Table::KnownValue {
+        if table == SqlTable::KnownValue {
             row.push(Cell::Bytes(vec![]));
             row.push(9_i64.into());
         }
         row
     }
 
-    fn put_of(writes: &Writes, table: Table) -> Vec<Vec<Cell>> {
+    fn put_of(writes: &Writes, table: SqlTable) -> Vec<Vec<Cell>> {
         let of_table = writes.0.get(&table);
         let rows = of_table.into_iter().flat_map(|it| it.put.values().cloned());
         rows.collect()
@@ -141,34 +141,34 @@ mod tests {
         let mut writes = Writes::default();
         let count = |delta: i64| vec!["acme".into(), 3_i64.into(), delta.into()];
         for delta in [5, -2, 4] {
-            writes.add(Table::DeviceCount, count(delta));
+            writes.add(SqlTable::DeviceCount, count(delta));
         }
-        assert_eq!(put_of(&writes, Table::DeviceCount), [count(7)]);
+        assert_eq!(put_of(&writes, SqlTable::DeviceCount), [count(7)]);
         let cursor = |at: i64| vec![(&[1; 16]).into(), 3_i64.into(), at.into()];
         for at in [5, 9, 7] {
-            writes.raise(Table::DestinationCursor, cursor(at));
+            writes.raise(SqlTable::DestinationCursor, cursor(at));
         }
-        assert_eq!(put_of(&writes, Table::DestinationCursor), [cursor(9)]);
+        assert_eq!(put_of(&writes, SqlTable::DestinationCursor), [cursor(9)]);
         let name = |record: u8| vec!["acme".into(), vec![record].into()];
-        writes.put(Table::Customer, name(1));
-        writes.remove(Table::Customer, vec!["acme".into()]);
-        assert!(put_of(&writes, Table::Customer).is_empty());
-        writes.put(Table::Customer, name(2));
-        assert_eq!(put_of(&writes, Table::Customer), [name(2)]);
-        assert!(writes.0[&Table::Customer].removed.is_empty());
+        writes.put(SqlTable::Customer, name(1));
+        writes.remove(SqlTable::Customer, vec!["acme".into()]);
+        assert!(put_of(&writes, SqlTable::Customer).is_empty());
+        writes.put(SqlTable::Customer, name(2));
+        assert_eq!(put_of(&writes, SqlTable::Customer), [name(2)]);
+        assert!(writes.0[&SqlTable::Customer].removed.is_empty());
     }
 
     #[test]
     fn the_value_that_was_measured_last_is_put_and_not_mixed_with_removals() {
         let mut writes = Writes::default();
         for at in [2, 3, 1] {
-            let row = value(Table::KnownValue, at);
-            assert!(!writes.is_before(Table::KnownValue, &row));
-            writes.put(Table::KnownValue, row);
+            let row = value(SqlTable::KnownValue, at);
+            assert!(!writes.is_before(SqlTable::KnownValue, &row));
+            writes.put(SqlTable::KnownValue, row);
         }
-        let expected = [value(Table::KnownValue, 3)];
-        assert_eq!(put_of(&writes, Table::KnownValue), expected);
-        let removal = value(Table::UnknownValue, 4);
-        assert!(writes.is_before(Table::UnknownValue, &removal));
+        let expected = [value(SqlTable::KnownValue, 3)];
+        assert_eq!(put_of(&writes, SqlTable::KnownValue), expected);
+        let removal = value(SqlTable::UnknownValue, 4);
+        assert!(writes.is_before(SqlTable::UnknownValue, &removal));
     }
 }

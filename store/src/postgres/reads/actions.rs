@@ -13,7 +13,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::{count_in, cut, id_in, record, record_in, shown};
-use crate::postgres::fault::Fault;
+use crate::postgres::fault::PostgresFault;
 use crate::postgres::readers::Reader;
 use crate::postgres::sql_types::SqlId;
 use crate::record::action::read_action;
@@ -24,7 +24,7 @@ use crate::record::idempotency::read_idempotency_record;
 const NO_DEVICE: [u8; 16] = [0; 16];
 
 /// An action request.
-pub(super) async fn action(reader: &Reader, id: ActionId) -> Result<Option<Action>, Fault> {
+pub(super) async fn action(reader: &Reader, id: ActionId) -> Result<Option<Action>, PostgresFault> {
     const SQL: &str = "SELECT record FROM action WHERE id = $1";
     let row = reader.row(SQL, &[&SqlId(*id.as_bytes())]).await?;
     record_in(row, read_action)
@@ -35,7 +35,7 @@ pub(super) async fn actions(
     reader: &Reader,
     filter: &ActionFilter,
     page: PageRequest,
-) -> Result<Page<ListedAction>, Fault> {
+) -> Result<Page<ListedAction>, PostgresFault> {
     const OF_CUSTOMER: &str = "SELECT sum(count)::bigint FROM action_count \
         WHERE customer = $1 AND protocol = ANY($2) AND status = ANY($3) HAVING count(*) > 0";
     const OF_DEVICE: &str = "SELECT count(*) FROM action \
@@ -106,7 +106,7 @@ fn kinds(filter: &ActionFilter) -> (Vec<i16>, Vec<i16>) {
 pub(super) async fn idempotency_records(
     reader: &Reader,
     key: IdempotencyKey,
-) -> Result<Vec<IdempotencyRecord>, Fault> {
+) -> Result<Vec<IdempotencyRecord>, PostgresFault> {
     const SQL: &str = "SELECT device, device_number, record FROM idempotency \
         WHERE key = $1 ORDER BY device, device_number";
     let read_one = |row: &Row| {

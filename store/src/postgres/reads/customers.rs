@@ -5,18 +5,24 @@ use engine::ids::{ClientId, CustomerId};
 use engine::query::{Page, PageRequest};
 
 use super::{count_in, cut, record, record_in, shown};
-use crate::postgres::fault::Fault;
+use crate::postgres::fault::PostgresFault;
 use crate::postgres::readers::Reader;
 use crate::record::customer::{read_client, read_customer, read_token};
 
 /// A customer.
-pub(super) async fn customer(reader: &Reader, id: &CustomerId) -> Result<Option<Customer>, Fault> {
+pub(super) async fn customer(
+    reader: &Reader,
+    id: &CustomerId,
+) -> Result<Option<Customer>, PostgresFault> {
     const SQL: &str = "SELECT record FROM customer WHERE id = $1";
     record_in(reader.row(SQL, &[&id.as_str()]).await?, read_customer)
 }
 
 /// A page of the customers.
-pub(super) async fn customers(reader: &Reader, page: PageRequest) -> Result<Page<Customer>, Fault> {
+pub(super) async fn customers(
+    reader: &Reader,
+    page: PageRequest,
+) -> Result<Page<Customer>, PostgresFault> {
     const COUNT: &str = "SELECT count(*) FROM customer";
     // What is skipped is read from the index alone.
     const PAGE: &str = "SELECT record FROM customer \
@@ -30,7 +36,10 @@ pub(super) async fn customers(reader: &Reader, page: PageRequest) -> Result<Page
 }
 
 /// An API client.
-pub(super) async fn client(reader: &Reader, id: &ClientId) -> Result<Option<ApiClient>, Fault> {
+pub(super) async fn client(
+    reader: &Reader,
+    id: &ClientId,
+) -> Result<Option<ApiClient>, PostgresFault> {
     const SQL: &str = "SELECT record FROM api_client WHERE id = $1";
     record_in(reader.row(SQL, &[&id.as_str()]).await?, read_client)
 }
@@ -39,7 +48,7 @@ pub(super) async fn client(reader: &Reader, id: &ClientId) -> Result<Option<ApiC
 pub(super) async fn clients_of(
     reader: &Reader,
     owner: &ClientOwner,
-) -> Result<Vec<ApiClient>, Fault> {
+) -> Result<Vec<ApiClient>, PostgresFault> {
     const OF_CUSTOMER: &str = "SELECT record FROM api_client WHERE customer = $1 ORDER BY id";
     const OF_NETWORK: &str = "SELECT record FROM api_client WHERE customer IS NULL ORDER BY id";
     let rows = match owner {
@@ -53,7 +62,7 @@ pub(super) async fn clients_of(
 pub(super) async fn token(
     reader: &Reader,
     digest: &SecretDigest,
-) -> Result<Option<(AccessToken, ApiClient)>, Fault> {
+) -> Result<Option<(AccessToken, ApiClient)>, PostgresFault> {
     const SQL: &str = "SELECT access_token.record, api_client.record \
         FROM access_token JOIN api_client ON api_client.id = access_token.client \
         WHERE access_token.digest = $1";

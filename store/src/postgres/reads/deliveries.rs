@@ -11,7 +11,7 @@ use tokio_postgres::Row;
 use super::events::{events, number_of, queued_in};
 use super::{record, settings, shown};
 use crate::postgres::PostgresStore;
-use crate::postgres::fault::Fault;
+use crate::postgres::fault::PostgresFault;
 use crate::postgres::readers::Reader;
 use crate::postgres::sql_types::SqlId;
 use crate::record::Unreadable;
@@ -98,7 +98,10 @@ impl DeliveryReads for PostgresStore {
 
 /// The progress of a destination: its cursor in each partition, and its pending retries. Only its
 /// forwarder changes them.
-async fn progress_of(reader: &Reader, id: DestinationId) -> Result<DestinationProgress, Fault> {
+async fn progress_of(
+    reader: &Reader,
+    id: DestinationId,
+) -> Result<DestinationProgress, PostgresFault> {
     const SINCE: &str = "SELECT since FROM destination WHERE id = $1";
     const CURSORS: &str = "SELECT partition, sequence FROM destination_cursor \
         WHERE destination = $1 ORDER BY partition";
@@ -119,13 +122,16 @@ async fn progress_of(reader: &Reader, id: DestinationId) -> Result<DestinationPr
     });
     Ok(DestinationProgress {
         since: sequence_in(&row, 0)?,
-        reached: reached.collect::<Result<_, Fault>>()?,
-        retrying: retrying.collect::<Result<_, Fault>>()?,
+        reached: reached.collect::<Result<_, PostgresFault>>()?,
+        retrying: retrying.collect::<Result<_, PostgresFault>>()?,
     })
 }
 
 /// The partitions in which events wait for a destination.
-async fn partitions_waiting(reader: &Reader, id: DestinationId) -> Result<Vec<Partition>, Fault> {
+async fn partitions_waiting(
+    reader: &Reader,
+    id: DestinationId,
+) -> Result<Vec<Partition>, PostgresFault> {
     const SQL: &str = "SELECT every.partition \
         FROM (SELECT customer, since FROM destination WHERE id = $1) AS destination \
         CROSS JOIN unnest($2::smallint[]) AS every (partition) \
@@ -148,7 +154,7 @@ async fn waiting(
     partition: Partition,
     after: Sequence,
     max: u32,
-) -> Result<Vec<QueuedEvent>, Fault> {
+) -> Result<Vec<QueuedEvent>, PostgresFault> {
     const SQL: &str = "SELECT sequence, device, id, event_type, lifecycle FROM event \
         WHERE customer = $1 AND partition = $2 AND sequence > $3 ORDER BY sequence LIMIT $4";
     let (partition, after) = (i16::from(partition.0), number_of(after));
@@ -162,7 +168,7 @@ async fn waiting(
 }
 
 /// How many events wait for a destination, and how many dead letters it has: of one instant.
-async fn backlog(reader: &Reader, id: DestinationId) -> Result<Backlog, Fault> {
+async fn backlog(reader: &Reader, id: DestinationId) -> Result<Backlog, PostgresFault> {
     const SQL: &str = "WITH cursors AS MATERIALIZED (SELECT customer, every.partition, \
             coalesce(reached.sequence, since) AS sequence \
             FROM (SELECT customer, since FROM destination WHERE id = $1) AS destination \
@@ -208,7 +214,7 @@ async fn dead_letters(
     id: DestinationId,
     after: Option<Sequence>,
     max: u32,
-) -> Result<Vec<DeadLetter>, Fault> {
+) -> Result<Vec<DeadLetter>, PostgresFault> {
     const SQL: &str = "SELECT sequence, record FROM dead_letter \
         WHERE destination = $1 AND sequence > $2 \
         AND EXISTS (SELECT FROM destination WHERE id = $1) ORDER BY sequence LIMIT $3";
@@ -224,13 +230,13 @@ fn every_partition() -> Vec<i16> {
     Partition::all().map(|it| i16::from(it.0)).collect()
 }
 
-fn partition_in(row: &Row) -> Result<Partition, Fault> {
+fn partition_in(row: &Row) -> Result<Partition, PostgresFault> {
     let partition: i16 = row.try_get(0)?;
     let partition = u8::try_from(partition).map_err(|_| Unreadable::Damaged("a partition"))?;
     Ok(Partition(partition))
 }
 
-fn sequence_in(row: &Row, column: usize) -> Result<Sequence, Fault> {
+fn sequence_in(row: &Row, column: usize) -> Result<Sequence, PostgresFault> {
     let sequence: i64 = row.try_get(column)?;
     Ok(Sequence(sequence.cast_unsigned()))
 }

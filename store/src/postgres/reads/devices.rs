@@ -20,7 +20,7 @@ use engine::profile::Profile;
 
 use super::{customers, firmware, id_in, record_in, records, restoring, settings, sms};
 use crate::postgres::PostgresStore;
-use crate::postgres::fault::Fault;
+use crate::postgres::fault::PostgresFault;
 use crate::postgres::readers::Reader;
 use crate::postgres::sql_types::SqlId;
 use crate::record::bootstrap::read_config;
@@ -111,7 +111,10 @@ impl DeviceReads for PostgresStore {
 }
 
 /// A device.
-pub(super) async fn profile(reader: &Reader, device: DeviceKey) -> Result<Option<Profile>, Fault> {
+pub(super) async fn profile(
+    reader: &Reader,
+    device: DeviceKey,
+) -> Result<Option<Profile>, PostgresFault> {
     const SQL: &str = "SELECT record FROM device WHERE key = $1";
     let row = reader.row(SQL, &[&SqlId(*device.as_bytes())]).await?;
     record_in(row, read_profile)
@@ -121,7 +124,7 @@ pub(super) async fn profile(reader: &Reader, device: DeviceKey) -> Result<Option
 pub(super) async fn device_by_name(
     reader: &Reader,
     name: &UniqueName,
-) -> Result<Option<DeviceKey>, Fault> {
+) -> Result<Option<DeviceKey>, PostgresFault> {
     const BY_KEY: &str = "SELECT key FROM device WHERE key = $1";
     const BY_NAME: &str = "SELECT device FROM device_name WHERE kind = $1 AND name = $2";
     let row = match name {
@@ -160,7 +163,10 @@ pub(super) fn name_of_device(name: &UniqueName) -> Option<(i16, &[u8])> {
 }
 
 /// The profile of the device that has a name, as it is while it has that name.
-async fn profile_by_name(reader: &Reader, name: &UniqueName) -> Result<Option<Profile>, Fault> {
+async fn profile_by_name(
+    reader: &Reader,
+    name: &UniqueName,
+) -> Result<Option<Profile>, PostgresFault> {
     let Some(device) = device_by_name(reader, name).await? else {
         return Ok(None);
     };
@@ -174,7 +180,7 @@ async fn at_address_of_another(
     reader: &Reader,
     ip: IpAddr,
     customer: &CustomerId,
-) -> Result<Option<DeviceKey>, Fault> {
+) -> Result<Option<DeviceKey>, PostgresFault> {
     const SQL: &str = "SELECT key FROM \
         (SELECT key, customer FROM device WHERE address = $1 ORDER BY key LIMIT 1) AS first \
         WHERE customer <> $2";
@@ -188,7 +194,7 @@ async fn at_address_of_another(
 pub(super) async fn existing_devices(
     reader: &Reader,
     names: Vec<UniqueName>,
-) -> Result<ExistingDevices, Fault> {
+) -> Result<ExistingDevices, PostgresFault> {
     const BY_KEY: &str = "SELECT record FROM device WHERE key = ANY($1)";
     const BY_NAME: &str = "SELECT wanted.place FROM unnest($1::smallint[], $2::bytea[]) \
         WITH ORDINALITY AS wanted (kind, name, place) WHERE (SELECT true FROM device_name \
@@ -224,7 +230,7 @@ pub(super) async fn existing_devices(
 }
 
 /// The device whose key begins with these bytes.
-async fn device_at(reader: &Reader, prefix: [u8; 8]) -> Result<Option<DeviceKey>, Fault> {
+async fn device_at(reader: &Reader, prefix: [u8; 8]) -> Result<Option<DeviceKey>, PostgresFault> {
     const SQL: &str = "SELECT key FROM device WHERE key >= $1 AND key <= $2 ORDER BY key LIMIT 1";
     let [mut first, mut last] = [[0; 16], [0xff; 16]];
     first[..8].copy_from_slice(&prefix);
@@ -233,7 +239,7 @@ async fn device_at(reader: &Reader, prefix: [u8; 8]) -> Result<Option<DeviceKey>
 }
 
 /// Which devices have an address; if several have it, the first.
-async fn at_address(reader: &Reader, ip: IpAddr) -> Result<DevicesAtAddress, Fault> {
+async fn at_address(reader: &Reader, ip: IpAddr) -> Result<DevicesAtAddress, PostgresFault> {
     const SQL: &str = "SELECT key FROM device WHERE address = $1 ORDER BY key LIMIT 2";
     let rows = reader.rows(SQL, &[&ip.to_canonical()]).await?;
     let first = |row| id_in(row, 0).map(DeviceKey::from_bytes);
@@ -248,7 +254,7 @@ async fn at_address(reader: &Reader, ip: IpAddr) -> Result<DevicesAtAddress, Fau
 async fn bootstrap_config(
     reader: &Reader,
     scope: &BootstrapScope,
-) -> Result<Option<BootstrapConfig>, Fault> {
+) -> Result<Option<BootstrapConfig>, PostgresFault> {
     const OF_CUSTOMER: &str = "SELECT record FROM customer_bootstrap_config WHERE customer = $1";
     const OF_DEVICE: &str = "SELECT record FROM device_bootstrap_config WHERE device = $1";
     let row = match scope {
@@ -260,7 +266,7 @@ async fn bootstrap_config(
     record_in(row?, read_config)
 }
 
-fn device_in(row: Option<tokio_postgres::Row>) -> Result<Option<DeviceKey>, Fault> {
+fn device_in(row: Option<tokio_postgres::Row>) -> Result<Option<DeviceKey>, PostgresFault> {
     let device = row.map(|row| id_in(&row, 0)).transpose()?;
     Ok(device.map(DeviceKey::from_bytes))
 }

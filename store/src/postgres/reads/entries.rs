@@ -13,7 +13,7 @@ use engine::query::{EntryKind, LogFilter, LogSearchTooBroad, Page, PageRequest};
 use tokio_postgres::Row;
 
 use super::{count_in, cut, id_in, shown};
-use crate::postgres::fault::Fault;
+use crate::postgres::fault::PostgresFault;
 use crate::postgres::readers::Reader;
 use crate::postgres::sql_types::SqlId;
 use crate::record::code;
@@ -25,7 +25,7 @@ pub(super) async fn entries(
     reader: &Reader,
     filter: &LogFilter,
     page: PageRequest,
-) -> Result<Page<Entry>, Fault> {
+) -> Result<Page<Entry>, PostgresFault> {
     const COUNT: &str = "SELECT count(*) FROM log_entry \
         WHERE customer = $1 AND id >= $2 AND id < $3 \
         AND category = ANY($4) AND subject = ANY($5)";
@@ -55,7 +55,7 @@ pub(super) async fn entries_of_kind(
     filter: &LogFilter,
     kind: &EntryKind,
     page: PageRequest,
-) -> Result<Result<Page<Entry>, LogSearchTooBroad>, Fault> {
+) -> Result<Result<Page<Entry>, LogSearchTooBroad>, PostgresFault> {
     let mut passing = match &filter.iccid {
         Some(iccid) => entries_of_sim(reader, filter, iccid).await?,
         None => {
@@ -76,7 +76,7 @@ pub(super) async fn entry(
     reader: &Reader,
     customer: &CustomerId,
     id: EntryId,
-) -> Result<Option<Entry>, Fault> {
+) -> Result<Option<Entry>, PostgresFault> {
     const SQL: &str = "SELECT id, category, subject, record FROM log_entry \
         WHERE customer = $1 AND id = $2";
     let id = SqlId(*id.as_bytes());
@@ -92,7 +92,7 @@ pub(super) async fn payload(
     reader: &Reader,
     customer: &CustomerId,
     id: EntryId,
-) -> Result<Option<Box<[u8]>>, Fault> {
+) -> Result<Option<Box<[u8]>>, PostgresFault> {
     const SQL: &str = "SELECT payload FROM log_entry WHERE customer = $1 AND id = $2";
     let id = SqlId(*id.as_bytes());
     if removed_to(reader, customer).await? >= Some(id) {
@@ -109,7 +109,7 @@ pub(super) async fn payload(
 pub(super) async fn statistics(
     reader: &Reader,
     query: &StatisticsQuery,
-) -> Result<Statistics, Fault> {
+) -> Result<Statistics, PostgresFault> {
     const AMOUNTS: &str = "SELECT (SELECT count(*) FROM log_entry \
             WHERE customer = $1 AND id >= day.first AND id < day.behind AND id > $4 \
             AND category = ANY($5)) \
@@ -159,7 +159,7 @@ impl Window {
         reader: &Reader,
         customer: &CustomerId,
         window: &TimeWindow,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, PostgresFault> {
         let first = SqlId::made_from(window.from);
         let removed = removed_to(reader, customer).await?;
         Ok(Self {
@@ -170,7 +170,10 @@ impl Window {
 }
 
 /// Up to which entry the log is that of a former customer.
-async fn removed_to(reader: &Reader, customer: &CustomerId) -> Result<Option<SqlId>, Fault> {
+async fn removed_to(
+    reader: &Reader,
+    customer: &CustomerId,
+) -> Result<Option<SqlId>, PostgresFault> {
     const SQL: &str = "SELECT last_entry FROM removed_customer WHERE customer = $1";
     let row = reader.row(SQL, &[&customer.as_str()]).await?;
     Ok(row.map(|row| row.try_get(0)).transpose()?)
@@ -182,7 +185,7 @@ async fn newest(
     filter: &LogFilter,
     window: &Window,
     (skip, size): (i64, i64),
-) -> Result<Vec<Entry>, Fault> {
+) -> Result<Vec<Entry>, PostgresFault> {
     const SQL: &str = "WITH page AS (SELECT id FROM log_entry \
             WHERE customer = $1 AND id >= $2 AND id < $3 \
             AND category = ANY($4) AND subject = ANY($5) \
@@ -209,7 +212,7 @@ async fn entries_of_sim(
     reader: &Reader,
     filter: &LogFilter,
     iccid: &Iccid,
-) -> Result<Vec<Entry>, Fault> {
+) -> Result<Vec<Entry>, PostgresFault> {
     const DEVICES: &str = "SELECT device FROM former_sim WHERE customer = $1 AND iccid = $2 \
         UNION SELECT device.key FROM device_name JOIN device ON device.key = device_name.device \
         WHERE kind = 1 AND name = $3 AND device.customer = $1";
@@ -235,7 +238,7 @@ async fn entries_of_sim(
 }
 
 /// Reads an entry from the columns `id, category, subject, record`.
-fn entry_in(row: &Row, customer: &CustomerId) -> Result<Entry, Fault> {
+fn entry_in(row: &Row, customer: &CustomerId) -> Result<Entry, PostgresFault> {
     let (category, subject): (i16, i16) = (row.try_get(1)?, row.try_get(2)?);
     let kind = [category, subject].map(|code| u8::try_from(code).unwrap_or(u8::MAX));
     let place = EntryPlace {

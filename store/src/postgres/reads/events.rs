@@ -15,7 +15,7 @@ use engine::{Path, event::EventType};
 use tokio_postgres::Row;
 
 use super::{id_in, record, record_in};
-use crate::postgres::fault::Fault;
+use crate::postgres::fault::PostgresFault;
 use crate::postgres::readers::Reader;
 use crate::postgres::sql_types::SqlId;
 use crate::record::bootstrap::read_bootstrap;
@@ -33,7 +33,7 @@ pub(super) async fn events_of(
     reader: &Reader,
     filter: &HistoryFilter,
     max: u32,
-) -> Result<HistoryPage, Fault> {
+) -> Result<HistoryPage, PostgresFault> {
     let mut page = HistoryPage::default();
     let from = filter.from.unwrap_or(Timestamp::from_ms(0));
     let Some(mut history) = History::of(reader, filter.device, filter.before, from).await? else {
@@ -70,7 +70,7 @@ pub(super) async fn samples_of(
     reader: &Reader,
     filter: &SampleFilter,
     max: u32,
-) -> Result<SamplePage, Fault> {
+) -> Result<SamplePage, PostgresFault> {
     let mut page = SamplePage::default();
     let Some(mut history) = History::of(reader, filter.device, filter.at, filter.from).await?
     else {
@@ -119,7 +119,7 @@ impl History {
         device: DeviceKey,
         before: Option<Sequence>,
         from: Timestamp,
-    ) -> Result<Option<Self>, Fault> {
+    ) -> Result<Option<Self>, PostgresFault> {
         const REMOVED: &str = "SELECT last_event FROM removed_history WHERE device = $1";
         const EXISTS: &str = "SELECT FROM event WHERE device = $1 AND sequence = $2 LIMIT 1";
         let device = SqlId(*device.as_bytes());
@@ -144,7 +144,7 @@ impl History {
     }
 
     /// The next events.
-    async fn next(&mut self, reader: &Reader) -> Result<Vec<Row>, Fault> {
+    async fn next(&mut self, reader: &Reader) -> Result<Vec<Row>, PostgresFault> {
         const SQL: &str = "SELECT sequence, device, id, event_type, lifecycle, record FROM event \
             WHERE device = $1 AND sequence < $2 AND sequence > $3 AND id >= $4 AND id < $5 \
             AND ($6::smallint IS NULL OR event_type = $6) \
@@ -177,7 +177,7 @@ pub(super) async fn events(
     reader: &Reader,
     customer: &CustomerId,
     queued: &[QueuedEvent],
-) -> Result<Vec<Event>, Fault> {
+) -> Result<Vec<Event>, PostgresFault> {
     const SQL: &str = "SELECT sequence, device, id, event_type, lifecycle, record FROM event \
         WHERE id = ANY($1) AND customer = $2";
     let ids: Vec<SqlId> = queued
@@ -206,7 +206,7 @@ struct ReadEvent {
 }
 
 /// Reads an event from the columns `sequence, device, id, event_type, lifecycle, record`.
-fn event_in(row: &Row, customer: &CustomerId) -> Result<ReadEvent, Fault> {
+fn event_in(row: &Row, customer: &CustomerId) -> Result<ReadEvent, PostgresFault> {
     let queued = queued_in(row)?;
     let value: &[u8] = row.try_get(5)?;
     let event = read_event(customer, &queued, value).inspect_err(|why| {
@@ -220,7 +220,7 @@ fn event_in(row: &Row, customer: &CustomerId) -> Result<ReadEvent, Fault> {
 }
 
 /// Reads a queued event from the columns `sequence, device, id, event_type, lifecycle`.
-pub(super) fn queued_in(row: &Row) -> Result<QueuedEvent, Fault> {
+pub(super) fn queued_in(row: &Row) -> Result<QueuedEvent, PostgresFault> {
     let (sequence, event_type): (i64, i16) = (row.try_get(0)?, row.try_get(3)?);
     let lifecycle: Option<i16> = row.try_get(4)?;
     Ok(QueuedEvent {
@@ -248,7 +248,7 @@ pub(super) fn number_of(Sequence(number): Sequence) -> i64 {
 pub(super) async fn values_of(
     reader: &Reader,
     device: DeviceKey,
-) -> Result<Vec<KnownValue>, Fault> {
+) -> Result<Vec<KnownValue>, PostgresFault> {
     const SQL: &str = "SELECT path, record FROM known_value WHERE device = $1 ORDER BY path";
     let rows = reader.rows(SQL, &[&SqlId(*device.as_bytes())]).await?;
     super::shown(&rows, |row| {
@@ -262,7 +262,7 @@ pub(super) async fn values_of(
 pub(super) async fn bootstrap_of(
     reader: &Reader,
     device: DeviceKey,
-) -> Result<Option<BootstrapRecord>, Fault> {
+) -> Result<Option<BootstrapRecord>, PostgresFault> {
     const SQL: &str = "SELECT record FROM bootstrap WHERE device = $1";
     let row = reader.row(SQL, &[&SqlId(*device.as_bytes())]).await?;
     record_in(row, read_bootstrap)

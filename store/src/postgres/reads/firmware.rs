@@ -11,7 +11,7 @@ use engine::query::{Page, PageRequest};
 
 use super::{count_in, cut, record, record_in, records, shown};
 use crate::postgres::PostgresStore;
-use crate::postgres::fault::Fault;
+use crate::postgres::fault::PostgresFault;
 use crate::postgres::readers::Reader;
 use crate::postgres::sql_types::SqlId;
 use crate::record::firmware::{read_campaign, read_campaign_device, read_image};
@@ -83,7 +83,7 @@ async fn image(
     reader: &Reader,
     customer: &CustomerId,
     id: ImageId,
-) -> Result<Option<FirmwareImage>, Fault> {
+) -> Result<Option<FirmwareImage>, PostgresFault> {
     const SQL: &str = "SELECT record FROM firmware_image WHERE customer = $1 AND id = $2";
     let row = reader
         .row(SQL, &[&customer.as_str(), &SqlId(*id.as_bytes())])
@@ -96,7 +96,7 @@ async fn images_of(
     reader: &Reader,
     customer: &CustomerId,
     page: PageRequest,
-) -> Result<Page<FirmwareImage>, Fault> {
+) -> Result<Page<FirmwareImage>, PostgresFault> {
     const COUNT: &str = "SELECT count(*) FROM firmware_image WHERE customer = $1";
     const PAGE: &str = "SELECT record FROM firmware_image WHERE customer = $1 \
         ORDER BY id DESC OFFSET $2 LIMIT $3";
@@ -112,7 +112,7 @@ async fn campaign(
     reader: &Reader,
     customer: &CustomerId,
     id: CampaignId,
-) -> Result<Option<Campaign>, Fault> {
+) -> Result<Option<Campaign>, PostgresFault> {
     const SQL: &str = "SELECT record FROM campaign WHERE id = $1 AND customer = $2";
     let row = reader
         .row(SQL, &[&SqlId(*id.as_bytes()), &customer.as_str()])
@@ -125,7 +125,7 @@ async fn campaigns_of(
     reader: &Reader,
     customer: &CustomerId,
     page: PageRequest,
-) -> Result<Page<Campaign>, Fault> {
+) -> Result<Page<Campaign>, PostgresFault> {
     const COUNT: &str = "SELECT count(*) FROM campaign WHERE customer = $1";
     const PAGE: &str = "SELECT record FROM campaign WHERE customer = $1 \
         ORDER BY id DESC OFFSET $2 LIMIT $3";
@@ -141,7 +141,7 @@ async fn campaigns_of(
 pub(super) async fn offered_image(
     reader: &Reader,
     id: CampaignId,
-) -> Result<Option<OfferedImage>, Fault> {
+) -> Result<Option<OfferedImage>, PostgresFault> {
     const SQL: &str = "SELECT record FROM campaign WHERE id = $1 AND open";
     let row = reader.row(SQL, &[&SqlId(*id.as_bytes())]).await?;
     let Some(campaign) = record_in(row, read_campaign)? else {
@@ -161,7 +161,7 @@ async fn campaign_devices(
     reader: &Reader,
     id: CampaignId,
     page: PageRequest,
-) -> Result<Vec<CampaignDevice>, Fault> {
+) -> Result<Vec<CampaignDevice>, PostgresFault> {
     const SQL: &str = "SELECT record FROM campaign_device WHERE campaign = $1 AND place IN ( \
             SELECT place FROM campaign_device WHERE campaign = $1 \
             ORDER BY place OFFSET $2 LIMIT $3) \
@@ -171,7 +171,7 @@ async fn campaign_devices(
     shown(&rows, |row| record(row, 0, read_campaign_device))
 }
 
-async fn campaign_counts(reader: &Reader, id: CampaignId) -> Result<CampaignCounts, Fault> {
+async fn campaign_counts(reader: &Reader, id: CampaignId) -> Result<CampaignCounts, PostgresFault> {
     const SQL: &str = "SELECT state, sum(count)::bigint FROM campaign_device_count \
         WHERE campaign = $1 GROUP BY state";
     let mut counts = [0; UpdateState::ALL.len()];
@@ -189,7 +189,7 @@ async fn campaign_look(
     reader: &Reader,
     id: CampaignId,
     wanted: WantedRows,
-) -> Result<CampaignLook, Fault> {
+) -> Result<CampaignLook, PostgresFault> {
     const SQL: &str = "SELECT place, record FROM campaign_device \
         WHERE campaign = $1 AND place >= $2 ORDER BY place LIMIT $3";
     let counts = campaign_counts(reader, id).await?;

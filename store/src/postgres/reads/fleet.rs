@@ -25,7 +25,7 @@ use engine::tags::Tag;
 use tokio_postgres::Row;
 
 use super::{count_in, cut, id_in, record, shown};
-use crate::postgres::fault::Fault;
+use crate::postgres::fault::PostgresFault;
 use crate::postgres::readers::Reader;
 use crate::postgres::sql_types::SqlId;
 use crate::record::Unreadable;
@@ -52,7 +52,7 @@ pub(super) async fn devices_of(
     reader: &Reader,
     filter: &DeviceFilter,
     wanted: &DevicePageRequest,
-) -> Result<Result<DevicePage, SearchTooBroad>, Fault> {
+) -> Result<Result<DevicePage, SearchTooBroad>, PostgresFault> {
     let candidates = Candidates::of(reader, filter).await?;
     if let Some(prefix) = &filter.name_prefix {
         return search::devices_named(reader, prefix, &candidates, wanted).await;
@@ -70,7 +70,7 @@ async fn counted_page(
     reader: &Reader,
     candidates: &Candidates<'_>,
     wanted: &DevicePageRequest,
-) -> Result<DevicePage, Fault> {
+) -> Result<DevicePage, PostgresFault> {
     let (skip, size) = cut(wanted.page);
     let count = candidates.total(reader).await?;
     let mut found = Vec::new();
@@ -88,7 +88,7 @@ async fn examined_page(
     candidates: &Candidates<'_>,
     rest: &Examination<'_>,
     wanted: &DevicePageRequest,
-) -> Result<DevicePage, Fault> {
+) -> Result<DevicePage, PostgresFault> {
     let max = usize::try_from(DEVICES_EXAMINED_MAX).unwrap_or(usize::MAX);
     let one_more = (0, i64::from(DEVICES_EXAMINED_MAX) + 1);
     let range = match &wanted.after {
@@ -130,7 +130,7 @@ async fn page_of(
     size: u32,
     next: Option<String>,
     total: DeviceTotal,
-) -> Result<DevicePage, Fault> {
+) -> Result<DevicePage, PostgresFault> {
     const SQL: &str = "SELECT device.record, device_state.record \
         FROM unnest($1::uuid[]) WITH ORDINALITY AS wanted (key, place) \
         JOIN device ON device.key = wanted.key \
@@ -170,7 +170,7 @@ struct Candidates<'f> {
 }
 
 impl<'f> Candidates<'f> {
-    async fn of(reader: &Reader, filter: &'f DeviceFilter) -> Result<Self, Fault> {
+    async fn of(reader: &Reader, filter: &'f DeviceFilter) -> Result<Self, PostgresFault> {
         let mut smallest = Self {
             filter,
             tag: None,
@@ -187,7 +187,7 @@ impl<'f> Candidates<'f> {
     }
 
     /// How many devices the range has.
-    async fn total(&self, reader: &Reader) -> Result<u64, Fault> {
+    async fn total(&self, reader: &Reader) -> Result<u64, PostgresFault> {
         const ALL: &str = "SELECT sum(count)::bigint FROM device_count \
             WHERE customer = $1 HAVING count(*) > 0";
         if *self.filter == DeviceFilter::all_of(self.filter.customer.clone()) {
@@ -216,7 +216,7 @@ impl<'f> Candidates<'f> {
         reader: &Reader,
         IdRange { first, end }: IdRange,
         (skip, size): (i64, i64),
-    ) -> Result<Vec<Candidate>, Fault> {
+    ) -> Result<Vec<Candidate>, PostgresFault> {
         const BY_FLAGS: &str = "SELECT range.device_id, range.key \
             FROM unnest($2::smallint[]) AS wanted (flags) CROSS JOIN LATERAL ( \
                 SELECT device_id, key FROM device \
@@ -257,7 +257,7 @@ async fn count_of(
     filter: &DeviceFilter,
     tag: Option<&Tag>,
     max: i64,
-) -> Result<u64, Fault> {
+) -> Result<u64, PostgresFault> {
     const BY_FLAGS: &str = "SELECT count(*) FROM (SELECT FROM device \
         WHERE customer = $1 AND flags = ANY($2) LIMIT $3) AS counted";
     const BY_TAG: &str = "SELECT count(*) FROM (SELECT FROM device_tag \
@@ -311,7 +311,7 @@ fn wanted_flags(filter: &DeviceFilter) -> Vec<i16> {
 }
 
 /// Reads a device from the columns of its id and its key.
-fn candidate_in(row: &Row) -> Result<Candidate, Fault> {
+fn candidate_in(row: &Row) -> Result<Candidate, PostgresFault> {
     Ok(Candidate {
         id: row.try_get(0)?,
         device: DeviceKey::from_bytes(id_in(row, 1)?),
@@ -358,7 +358,7 @@ impl<'f> Examination<'f> {
         &self,
         reader: &Reader,
         mut devices: Vec<Candidate>,
-    ) -> Result<Vec<Candidate>, Fault> {
+    ) -> Result<Vec<Candidate>, PostgresFault> {
         let passing = self.passing_by_index(reader, &devices).await?;
         devices.retain(|it| passing.contains(&it.device));
         self.passing_by_record(reader, devices).await
@@ -369,7 +369,7 @@ impl<'f> Examination<'f> {
         &self,
         reader: &Reader,
         devices: &[Candidate],
-    ) -> Result<HashSet<DeviceKey>, Fault> {
+    ) -> Result<HashSet<DeviceKey>, PostgresFault> {
         const TAGGED: &str = "SELECT device FROM device_tag WHERE customer = $1 \
             AND tag_key = $2 AND tag_value = $3 AND device_id = ANY($4)";
         const FLAGGED: &str = "SELECT key FROM device WHERE key = ANY($1) AND flags = ANY($2)";
@@ -382,7 +382,7 @@ impl<'f> Examination<'f> {
                 .map(|row| id_in(row, 0).map(DeviceKey::from_bytes));
             let keys = keys.collect::<Result<HashSet<_>, _>>()?;
             passing.retain(|device| keys.contains(device));
-            Ok::<(), Fault>(())
+            Ok::<(), PostgresFault>(())
         };
         for tag in &self.tags {
             let (key, value) = (tag.key.as_str(), tag.value.as_str());
@@ -403,7 +403,7 @@ impl<'f> Examination<'f> {
         &self,
         reader: &Reader,
         mut devices: Vec<Candidate>,
-    ) -> Result<Vec<Candidate>, Fault> {
+    ) -> Result<Vec<Candidate>, PostgresFault> {
         const RECORDS: &str = "SELECT device, record FROM device_state WHERE device = ANY($1)";
         const VERSIONS: &str =
             "SELECT device, record FROM known_value WHERE device = ANY($1) AND path = $2";

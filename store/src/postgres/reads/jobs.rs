@@ -12,7 +12,7 @@ use engine::schedule::{OpenRequest, Schedule, ScheduleContents};
 use super::actions::idempotency_records;
 use super::{count_in, cut, id_in, record, record_in, records, shown};
 use crate::postgres::PostgresStore;
-use crate::postgres::fault::Fault;
+use crate::postgres::fault::PostgresFault;
 use crate::postgres::readers::Reader;
 use crate::postgres::sql_types::SqlId;
 use crate::record::job::{read_job, read_job_part, read_job_request};
@@ -50,7 +50,7 @@ impl JobReads for PostgresStore {
 }
 
 /// A job.
-pub(super) async fn job(reader: &Reader, id: JobId) -> Result<Option<Job>, Fault> {
+pub(super) async fn job(reader: &Reader, id: JobId) -> Result<Option<Job>, PostgresFault> {
     const SQL: &str = "SELECT record FROM job WHERE id = $1";
     record_in(reader.row(SQL, &[&SqlId(*id.as_bytes())]).await?, read_job)
 }
@@ -60,7 +60,7 @@ pub(super) async fn jobs_of(
     reader: &Reader,
     customer: &CustomerId,
     page: PageRequest,
-) -> Result<Page<Job>, Fault> {
+) -> Result<Page<Job>, PostgresFault> {
     const COUNT: &str = "SELECT count(*) FROM job WHERE customer = $1";
     // What is skipped is read from the index alone.
     const PAGE: &str = "SELECT record FROM job WHERE id IN ( \
@@ -79,7 +79,7 @@ pub(super) async fn job_devices(
     reader: &Reader,
     id: JobId,
     page: PageRequest,
-) -> Result<Vec<JobDevice>, Fault> {
+) -> Result<Vec<JobDevice>, PostgresFault> {
     const SQL: &str = "SELECT part, record FROM job_part \
         WHERE job = $1 AND part >= $2 AND part < $3 ORDER BY part";
     let size = u64::from(JOB_PART_DEVICES);
@@ -107,7 +107,7 @@ pub(super) async fn schedule(
     reader: &Reader,
     customer: &CustomerId,
     id: ScheduleId,
-) -> Result<Option<Schedule>, Fault> {
+) -> Result<Option<Schedule>, PostgresFault> {
     const SQL: &str = "SELECT record FROM schedule WHERE customer = $1 AND id = $2";
     let id = SqlId(*id.as_bytes());
     let row = reader.row(SQL, &[&customer.as_str(), &id]).await?;
@@ -119,7 +119,7 @@ pub(super) async fn schedules_of(
     reader: &Reader,
     customer: &CustomerId,
     page: PageRequest,
-) -> Result<Page<Schedule>, Fault> {
+) -> Result<Page<Schedule>, PostgresFault> {
     const COUNT: &str = "SELECT count(*) FROM schedule WHERE customer = $1";
     const PAGE: &str = "SELECT record FROM schedule WHERE customer = $1 \
         ORDER BY id DESC OFFSET $2 LIMIT $3";
@@ -134,14 +134,18 @@ pub(super) async fn schedules_of(
 async fn schedule_contents(
     reader: &Reader,
     id: ScheduleId,
-) -> Result<Option<ScheduleContents>, Fault> {
+) -> Result<Option<ScheduleContents>, PostgresFault> {
     const SQL: &str = "SELECT record FROM schedule_contents WHERE schedule = $1";
     let row = reader.row(SQL, &[&SqlId(*id.as_bytes())]).await?;
     record_in(row, read_schedule_contents)
 }
 
 /// The devices of a part of a job.
-async fn part(reader: &Reader, id: JobId, number: u32) -> Result<Option<Vec<JobDevice>>, Fault> {
+async fn part(
+    reader: &Reader,
+    id: JobId,
+    number: u32,
+) -> Result<Option<Vec<JobDevice>>, PostgresFault> {
     const SQL: &str = "SELECT record FROM job_part WHERE job = $1 AND part = $2";
     let (id, number) = (SqlId(*id.as_bytes()), i64::from(number));
     record_in(reader.row(SQL, &[&id, &number]).await?, read_job_part)
@@ -152,7 +156,7 @@ async fn restored_part(
     reader: &Reader,
     id: JobId,
     number: u32,
-) -> Result<Option<RestoredPart>, Fault> {
+) -> Result<Option<RestoredPart>, PostgresFault> {
     const REQUEST: &str = "SELECT record FROM job_request WHERE job = $1";
     let Some(job) = job(reader, id).await? else {
         return Ok(None);
@@ -181,7 +185,7 @@ async fn open_requests(
     reader: &Reader,
     id: JobId,
     number: u32,
-) -> Result<Option<Vec<OpenRequest>>, Fault> {
+) -> Result<Option<Vec<OpenRequest>>, PostgresFault> {
     const SQL: &str = "SELECT id, device FROM action WHERE id = ANY($1) AND status <= 2";
     let devices = part(reader, id, number).await?;
     let Some((job, devices)) = job(reader, id).await?.zip(devices) else {

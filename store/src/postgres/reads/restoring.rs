@@ -16,7 +16,7 @@ use tokio_postgres::Row;
 
 use super::{id_in, record};
 use crate::RestoredPage;
-use crate::postgres::fault::Fault;
+use crate::postgres::fault::PostgresFault;
 use crate::postgres::readers::Reader;
 use crate::postgres::sql_types::SqlId;
 use crate::record::action::read_action;
@@ -40,7 +40,7 @@ pub(super) async fn restored(
     reader: &Reader,
     device: DeviceKey,
     now: Timestamp,
-) -> Result<Option<RestoredDevice>, Fault> {
+) -> Result<Option<RestoredDevice>, PostgresFault> {
     let restored = DeviceRows::of(reader, &[device], now).await?.restored()?;
     match restored.into_iter().next() {
         Some((_, restored)) => restored.map(Some),
@@ -54,7 +54,7 @@ pub(super) async fn restored_page(
     keys: &RangeInclusive<DeviceKey>,
     max: u32,
     now: Timestamp,
-) -> Result<RestoredPage, Fault> {
+) -> Result<RestoredPage, PostgresFault> {
     let max = max.min(PAGE_DEVICES_MAX);
     let mut live = live_devices(reader, keys, max.saturating_add(1)).await?;
     let mut bytes = 0;
@@ -73,7 +73,7 @@ pub(super) async fn restored_page(
         match restored {
             Ok(restored) => page.devices.push((device, restored)),
             // One damaged row does not prevent other devices from being restored.
-            Err(Fault::Unreadable(why)) => {
+            Err(PostgresFault::Unreadable(why)) => {
                 tracing::error!(%device, %why, "a device cannot be restored");
             }
             Err(fault) => return Err(fault),
@@ -87,7 +87,7 @@ async fn live_devices(
     reader: &Reader,
     keys: &RangeInclusive<DeviceKey>,
     max: u32,
-) -> Result<Vec<(DeviceKey, i64)>, Fault> {
+) -> Result<Vec<(DeviceKey, i64)>, PostgresFault> {
     const SQL: &str = "SELECT live.device, \
         coalesce((SELECT octet_length(record) FROM device WHERE key = live.device), 0)::bigint \
         + coalesce((SELECT octet_length(record) FROM device_state \
@@ -120,10 +120,14 @@ struct DeviceRows {
 }
 
 /// A device, unless its row cannot be read.
-type RestoredRow = (DeviceKey, Result<RestoredDevice, Fault>);
+type RestoredRow = (DeviceKey, Result<RestoredDevice, PostgresFault>);
 
 impl DeviceRows {
-    async fn of(reader: &Reader, devices: &[DeviceKey], now: Timestamp) -> Result<Self, Fault> {
+    async fn of(
+        reader: &Reader,
+        devices: &[DeviceKey],
+        now: Timestamp,
+    ) -> Result<Self, PostgresFault> {
         const DEVICES: &str = "SELECT device.key, device.record, device_state.record \
             FROM device LEFT JOIN device_state ON device_state.device = device.key \
             WHERE device.key = ANY($1) ORDER BY device.key";
@@ -143,7 +147,7 @@ impl DeviceRows {
     }
 
     /// The devices, in the order of their keys.
-    fn restored(mut self) -> Result<Vec<RestoredRow>, Fault> {
+    fn restored(mut self) -> Result<Vec<RestoredRow>, PostgresFault> {
         let mut others = ObjectListCache::default();
         let mut restored = Vec::with_capacity(self.devices.len());
         for row in std::mem::take(&mut self.devices) {
@@ -158,7 +162,7 @@ impl DeviceRows {
         device: DeviceKey,
         row: &Row,
         others: &mut ObjectListCache,
-    ) -> Result<RestoredDevice, Fault> {
+    ) -> Result<RestoredDevice, PostgresFault> {
         let requests = self.requests.remove(&device).unwrap_or_default();
         let pending = requests.iter().map(|row| record(row, 1, read_action));
         let kept: Option<&[u8]> = row.try_get(2)?;
@@ -169,7 +173,7 @@ impl DeviceRows {
         Ok(RestoredDevice {
             profile: record(row, 1, read_profile)?,
             record: kept.unwrap_or_default(),
-            pending: pending.collect::<Result<Vec<Action>, Fault>>()?,
+            pending: pending.collect::<Result<Vec<Action>, PostgresFault>>()?,
             recent_events: recent.unwrap_or_default().into(),
         })
     }
@@ -181,7 +185,7 @@ async fn recent_events(
     reader: &Reader,
     devices: &[SqlId],
     now: Timestamp,
-) -> Result<HashMap<DeviceKey, Vec<EventId>>, Fault> {
+) -> Result<HashMap<DeviceKey, Vec<EventId>>, PostgresFault> {
     const SQL: &str = "SELECT wanted.device, recent.id \
         FROM unnest($1::uuid[]) AS wanted (device) CROSS JOIN LATERAL ( \
             SELECT id, sequence FROM event \

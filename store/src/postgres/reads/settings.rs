@@ -11,7 +11,7 @@ use engine::setting::Setting;
 use tokio_postgres::Row;
 
 use super::{record, record_in, records};
-use crate::postgres::fault::Fault;
+use crate::postgres::fault::PostgresFault;
 use crate::postgres::readers::Reader;
 use crate::postgres::sql_types::{SqlId, SqlTime};
 use crate::record::Unreadable;
@@ -23,7 +23,9 @@ use crate::record::destination::read_destination;
 const CUSTOMERS_AT_ONCE: i64 = 100;
 
 /// The settings of each customer that has changed any, by customer.
-pub(super) async fn of_all_customers(reader: &Reader) -> Result<Vec<CustomerSettings>, Fault> {
+pub(super) async fn of_all_customers(
+    reader: &Reader,
+) -> Result<Vec<CustomerSettings>, PostgresFault> {
     const CHOOSING: &str = "SELECT customer FROM setting UNION SELECT customer FROM definition \
         UNION SELECT customer FROM destination";
     let mut customers: Vec<String> = texts(&reader.rows(CHOOSING, &[]).await?)?;
@@ -41,13 +43,13 @@ pub(super) async fn of_all_customers(reader: &Reader) -> Result<Vec<CustomerSett
 pub(super) async fn of_customer(
     reader: &Reader,
     customer: CustomerId,
-) -> Result<CustomerSettings, Fault> {
+) -> Result<CustomerSettings, PostgresFault> {
     let mut chosen = of_customers(reader, &[customer.as_str().to_owned()]).await?;
     Ok(chosen.pop().unwrap_or_else(|| nothing_of(customer)))
 }
 
 /// The customers whose devices go offline after a time of their choice.
-async fn with_time_limits(reader: &Reader) -> Result<Vec<String>, Fault> {
+async fn with_time_limits(reader: &Reader) -> Result<Vec<String>, PostgresFault> {
     const SQL: &str = "SELECT id, record FROM customer WHERE id > $1 ORDER BY id LIMIT $2";
     let mut found = Vec::new();
     let mut after = String::new();
@@ -69,7 +71,7 @@ async fn with_time_limits(reader: &Reader) -> Result<Vec<String>, Fault> {
 async fn of_customers(
     reader: &Reader,
     customers: &[String],
-) -> Result<Vec<CustomerSettings>, Fault> {
+) -> Result<Vec<CustomerSettings>, PostgresFault> {
     const CUSTOMERS: &str = "SELECT record FROM customer WHERE id = ANY($1)";
     const SETTINGS: &str =
         "SELECT record FROM setting WHERE customer = ANY($1) ORDER BY customer, name";
@@ -111,7 +113,7 @@ async fn of_customers(
 pub(super) async fn settings_of(
     reader: &Reader,
     customer: &CustomerId,
-) -> Result<Vec<Setting>, Fault> {
+) -> Result<Vec<Setting>, PostgresFault> {
     const SQL: &str = "SELECT record FROM setting WHERE customer = $1 ORDER BY name";
     records(
         &reader.rows(SQL, &[&customer.as_str()]).await?,
@@ -123,7 +125,7 @@ pub(super) async fn settings_of(
 pub(super) async fn definition(
     reader: &Reader,
     id: &DefinitionId,
-) -> Result<Option<Definition>, Fault> {
+) -> Result<Option<Definition>, PostgresFault> {
     const SQL: &str = "SELECT customer, object, major, minor, stored_at, record FROM definition \
         WHERE customer = $1 AND object = $2 AND major = $3 AND minor = $4";
     let Version { major, minor } = id.version;
@@ -138,7 +140,7 @@ pub(super) async fn definition(
 pub(super) async fn destination(
     reader: &Reader,
     id: DestinationId,
-) -> Result<Option<Destination>, Fault> {
+) -> Result<Option<Destination>, PostgresFault> {
     const SQL: &str = "SELECT record FROM destination WHERE id = $1";
     let row = reader.row(SQL, &[&SqlId(*id.as_bytes())]).await?;
     record_in(row, read_destination)
@@ -148,7 +150,7 @@ pub(super) async fn destination(
 pub(super) async fn destinations_of(
     reader: &Reader,
     customer: &CustomerId,
-) -> Result<Vec<Destination>, Fault> {
+) -> Result<Vec<Destination>, PostgresFault> {
     const SQL: &str = "SELECT record FROM destination WHERE customer = $1 ORDER BY id";
     records(
         &reader.rows(SQL, &[&customer.as_str()]).await?,
@@ -166,7 +168,7 @@ fn nothing_of(customer: CustomerId) -> CustomerSettings {
     }
 }
 
-fn read_definition(row: &Row) -> Result<Definition, Fault> {
+fn read_definition(row: &Row) -> Result<Definition, PostgresFault> {
     const DAMAGED: Unreadable = Unreadable::Damaged("the id of a definition");
     let (object, major, minor): (i32, i16, i16) =
         (row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
@@ -185,6 +187,6 @@ fn read_definition(row: &Row) -> Result<Definition, Fault> {
     })
 }
 
-fn texts(rows: &[Row]) -> Result<Vec<String>, Fault> {
+fn texts(rows: &[Row]) -> Result<Vec<String>, PostgresFault> {
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }

@@ -11,7 +11,7 @@ use engine::sms::{PartsKey, Sms};
 
 use super::{count_in, customers, cut, record, record_in, records, shown};
 use crate::postgres::PostgresStore;
-use crate::postgres::fault::Fault;
+use crate::postgres::fault::PostgresFault;
 use crate::postgres::readers::Reader;
 use crate::postgres::sql_types::SqlTime;
 use crate::record::Unreadable;
@@ -60,13 +60,17 @@ impl SmsReads for PostgresStore {
     }
 }
 
-async fn sms(reader: &Reader, id: SmsId) -> Result<Option<Sms>, Fault> {
+async fn sms(reader: &Reader, id: SmsId) -> Result<Option<Sms>, PostgresFault> {
     const SQL: &str = "SELECT sms.record FROM sms_id JOIN sms ON sms.id = sms_id.sms \
         WHERE sms_id.id = $1";
     record_in(reader.row(SQL, &[&number_of(id)]).await?, read_sms)
 }
 
-async fn sms_of(reader: &Reader, device: u64, page: PageRequest) -> Result<Page<Sms>, Fault> {
+async fn sms_of(
+    reader: &Reader,
+    device: u64,
+    page: PageRequest,
+) -> Result<Page<Sms>, PostgresFault> {
     const COUNT: &str = "SELECT count(*) FROM sms WHERE device_number = $1";
     // What is skipped is read from the index alone.
     const PAGE: &str = "SELECT record FROM sms WHERE id IN ( \
@@ -80,7 +84,7 @@ async fn sms_of(reader: &Reader, device: u64, page: PageRequest) -> Result<Page<
     })
 }
 
-async fn sms_of_parts(reader: &Reader, parts: PartsKey) -> Result<FoundParts, Fault> {
+async fn sms_of_parts(reader: &Reader, parts: PartsKey) -> Result<FoundParts, PostgresFault> {
     const SQL: &str = "SELECT sms.record, sms.id FROM sms_parts JOIN sms ON sms.id = sms_parts.sms \
         WHERE sms_parts.device_number = $1 AND total = $2 AND identifier = $3";
     let device = parts.device_number.cast_signed();
@@ -97,7 +101,7 @@ async fn sms_of_parts(reader: &Reader, parts: PartsKey) -> Result<FoundParts, Fa
 }
 
 /// How many SMS to a device have no final status, up to `max`.
-async fn open_sms(reader: &Reader, device: u64, max: u32) -> Result<u32, Fault> {
+async fn open_sms(reader: &Reader, device: u64, max: u32) -> Result<u32, PostgresFault> {
     const SQL: &str = "SELECT count(*) FROM (SELECT FROM sms \
         WHERE device_number = $1 AND due_at IS NOT NULL LIMIT $2) AS open";
     let row = reader
@@ -106,7 +110,7 @@ async fn open_sms(reader: &Reader, device: u64, max: u32) -> Result<u32, Fault> 
     Ok(u32::try_from(count_in(row)?).unwrap_or(max))
 }
 
-async fn open_sms_of(reader: &Reader, device: u64, max: u32) -> Result<Vec<Sms>, Fault> {
+async fn open_sms_of(reader: &Reader, device: u64, max: u32) -> Result<Vec<Sms>, PostgresFault> {
     const SQL: &str = "SELECT record FROM sms \
         WHERE device_number = $1 AND due_at IS NOT NULL ORDER BY id LIMIT $2";
     let rows = reader
@@ -119,7 +123,7 @@ async fn open_sms_by_message(
     reader: &Reader,
     keys: &[String],
     max: u32,
-) -> Result<Vec<Sms>, Fault> {
+) -> Result<Vec<Sms>, PostgresFault> {
     const SQL: &str = "SELECT sms.record FROM sms_message JOIN sms ON sms.id = sms_message.sms \
         WHERE message_id = $1 AND due_at IS NOT NULL ORDER BY sms_message.sms LIMIT $2";
     let mut found = Vec::new();
@@ -140,7 +144,7 @@ pub(super) async fn wake_up_facts(
     reader: &Reader,
     device: Profile,
     rules: SmsRules,
-) -> Result<WakeUpFacts, Fault> {
+) -> Result<WakeUpFacts, PostgresFault> {
     const NEWEST: &str = "SELECT record FROM sms WHERE device_number = $1 AND wake_up \
         ORDER BY id DESC LIMIT $2";
     let customer = customers::customer(reader, &device.customer).await?;
@@ -156,13 +160,13 @@ pub(super) async fn wake_up_facts(
     })
 }
 
-async fn sms_for_network(reader: &Reader, max: u32) -> Result<Vec<Sms>, Fault> {
+async fn sms_for_network(reader: &Reader, max: u32) -> Result<Vec<Sms>, PostgresFault> {
     const SQL: &str = "SELECT record FROM sms WHERE for_network ORDER BY id LIMIT $1";
     let rows = reader.rows(SQL, &[&i64::from(max)]).await?;
     shown(&rows, |row| record(row, 0, read_sms))
 }
 
-async fn sms_due(reader: &Reader, at: Timestamp, max: u32) -> Result<Vec<Sms>, Fault> {
+async fn sms_due(reader: &Reader, at: Timestamp, max: u32) -> Result<Vec<Sms>, PostgresFault> {
     const SQL: &str = "SELECT record FROM sms WHERE due_at <= $1 ORDER BY due_at, id LIMIT $2";
     let rows = reader.rows(SQL, &[&SqlTime(at), &i64::from(max)]).await?;
     shown(&rows, |row| record(row, 0, read_sms))

@@ -7,7 +7,7 @@ use engine::limits::NAMES_SEARCHED_MAX;
 use engine::query::devices::{DevicePage, DevicePageRequest, DeviceTotal, SearchTooBroad};
 
 use super::{Candidate, Candidates, Examination, IdRange, candidate_in, chunks_of};
-use crate::postgres::fault::Fault;
+use crate::postgres::fault::PostgresFault;
 use crate::postgres::readers::Reader;
 use crate::postgres::reads::id_in;
 use crate::postgres::sql_types::SqlId;
@@ -18,7 +18,7 @@ pub(super) async fn devices_named(
     prefix: &str,
     candidates: &Candidates<'_>,
     wanted: &DevicePageRequest,
-) -> Result<Result<DevicePage, SearchTooBroad>, Fault> {
+) -> Result<Result<DevicePage, SearchTooBroad>, PostgresFault> {
     let own = usize::try_from(candidates.count).unwrap_or(usize::MAX);
     let named = by_names(reader, prefix, candidates, own.min(NAMES_SEARCHED_MAX)).await?;
     let found = match named {
@@ -46,7 +46,7 @@ async fn by_names(
     prefix: &str,
     candidates: &Candidates<'_>,
     names_max: usize,
-) -> Result<Option<Found>, Fault> {
+) -> Result<Option<Found>, PostgresFault> {
     const NAMES: &str = "SELECT device FROM device_name \
         WHERE kind = $1 AND name >= $2 AND name < $3 LIMIT $4";
     const OWN: &str = "SELECT device_id, key FROM device WHERE key = ANY($1) AND customer = $2";
@@ -81,7 +81,10 @@ async fn by_names(
     let customer = candidates.filter.customer.as_str();
     let others: Vec<SqlId> = others.iter().map(|it| SqlId(*it.as_bytes())).collect();
     let own = reader.rows(OWN, &[&others, &customer]).await?;
-    let own = own.iter().map(candidate_in).collect::<Result<_, Fault>>()?;
+    let own = own
+        .iter()
+        .map(candidate_in)
+        .collect::<Result<_, PostgresFault>>()?;
     let mut found = candidates.rest().passing(reader, with_prefix).await?;
     let whole = Examination::of(candidates.filter);
     found.extend(whole.passing(reader, own).await?);
@@ -89,7 +92,11 @@ async fn by_names(
 }
 
 /// The devices found by looking at every candidate.
-async fn among(reader: &Reader, prefix: &str, candidates: &Candidates<'_>) -> Result<Found, Fault> {
+async fn among(
+    reader: &Reader,
+    prefix: &str,
+    candidates: &Candidates<'_>,
+) -> Result<Found, PostgresFault> {
     const NAMED: &str = "SELECT DISTINCT device FROM device_name WHERE device = ANY($1) \
         AND kind <= 4 AND name >= $2 AND name < $3";
     let [first, mut end] = [prefix.as_bytes(); 2].map(<[u8]>::to_vec);
