@@ -60,8 +60,8 @@ const UNSAFE: [&str; 1] = [
     // An allocator that counts is an unsafe trait.
     "dtls/tests/allocations.rs",
 ];
-/// The only places where a test may pause: between two polls.
-const POLL: [&str; 2] = ["store/tests/postgres/server.rs", "tests/support/poll.rs"];
+/// The only place where a test may pause: between two polls.
+const POLL: [&str; 1] = ["tests/support/poll.rs"];
 
 #[test]
 fn no_clock_and_no_randomness_where_decisions_are_made() {

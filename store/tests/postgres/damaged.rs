@@ -8,7 +8,8 @@ use store::conformance::samples::{acme, action, created, device, event, known};
 use store::conformance::wait;
 use store::{Commit, DeliveryReads, DeviceReads, DirectoryReads, Unavailable};
 
-use crate::server::{Durability, Server};
+use crate::postgres::PostgresServer;
+use crate::{DATABASE, open};
 
 const EVERY: PageRequest = PageRequest {
     number: 1,
@@ -17,8 +18,8 @@ const EVERY: PageRequest = PageRequest {
 
 #[test]
 fn a_damaged_row_does_not_hide_the_others() {
-    let server = Server::start(Durability::None);
-    let store = server.open("damaged");
+    let server = PostgresServer::start_without_fsync();
+    let store = open(&server, "damaged");
     let [lost, left] = [1, 2].map(|number| device(&acme(), number));
     for meter in [&lost, &left] {
         let events = [1, 2].map(|second| Change::AppendEvent(Box::new(event(meter, second, 1))));
@@ -35,10 +36,11 @@ fn a_damaged_row_does_not_hide_the_others() {
             "device" => "key",
             _ => "device",
         };
-        server.execute(&format!(
+        let damage = format!(
             "UPDATE damaged.{table} SET record = '\\x00' WHERE {device} = '{}'",
             lost.key()
-        ));
+        );
+        server.run(DATABASE, &damage);
     }
 
     let all = DeviceFilter::all_of(acme());

@@ -17,7 +17,8 @@ use store::conformance::samples::{acme, action, created, device, event, known};
 use store::conformance::wait;
 use store::{Commit, CommitError, DirectoryReads, PostgresStore};
 
-use crate::server::{Durability, Server};
+use crate::open;
+use crate::postgres::PostgresServer;
 
 const ROUNDS: u64 = 6;
 const WRITERS: u64 = 6;
@@ -29,13 +30,13 @@ const BACK_MAX: Duration = Duration::from_secs(120);
 #[test]
 fn acknowledged_commits_survive_a_server_that_is_killed() {
     let mut rng = Rng::from_seed_asked_for();
-    let server = Server::start(Durability::Fsync);
-    let store = server.open("kill9");
+    let mut server = PostgresServer::start();
+    let store = open(&server, "kill9");
     let meter = device(&acme(), 1);
     assert_eq!(wait(store.commit(known(&meter))), Ok(()));
     let mut acknowledged = 0;
     for round in 0..ROUNDS {
-        let committed = commit_while_the_server_is_killed(&server, &store, round, &mut rng);
+        let committed = commit_while_the_server_is_killed(&mut server, &store, round, &mut rng);
         for (id, verdict) in committed {
             let kept = wait(store.action(id)).unwrap();
             match verdict {
@@ -71,7 +72,7 @@ fn events_of(store: &PostgresStore, device: &Profile) -> usize {
 /// Commits from several threads until each was answered after the server was back; returns what
 /// each batch was answered.
 fn commit_while_the_server_is_killed(
-    server: &Server,
+    server: &mut PostgresServer,
     store: &PostgresStore,
     round: u64,
     rng: &mut Rng,
@@ -110,7 +111,7 @@ fn commit_while_the_server_is_killed(
             acknowledged.recv_timeout(BACK_MAX).unwrap();
         }
         server.kill();
-        server.restart();
+        server.start_again();
         is_back.store(true, Ordering::SeqCst);
         let committed = writers.into_iter().flat_map(|it| it.join().unwrap());
         committed.collect()
