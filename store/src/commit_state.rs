@@ -6,12 +6,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use engine::delivery::backlog::Sequence;
 use engine::known_devices::KnownDevices;
 use engine::moment::Timestamp;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use crate::activity::Activity;
 use crate::meters::StoreMeters;
 use crate::partition_notifiers::PartitionNotifiers;
-use crate::{Pressure, Unavailable};
+use crate::{CommitError, Pressure, Receipt, Unavailable};
 
 /// The bytes of all queued batches: what a burst may cost in memory. A batch beyond it is refused.
 const QUEUED_BYTES_MAX: usize = 64 * 1_024 * 1_024;
@@ -87,6 +87,19 @@ impl CommitState {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         self.batches.fetch_sub(1, Ordering::Relaxed);
         self.meters.leave(bytes);
+    }
+
+    /// The receipt of a batch that was queued, or refused at once.
+    pub(crate) fn receipt(
+        &self,
+        queued: Result<(), CommitError>,
+        verdict: oneshot::Receiver<Result<(), CommitError>>,
+    ) -> Receipt {
+        if let Err(refused) = queued {
+            self.meters.refused(refused);
+            return Box::pin(std::future::ready(queued));
+        }
+        Box::pin(async move { verdict.await.unwrap_or(Err(CommitError::Unavailable)) })
     }
 
     /// Records that the disk is full.

@@ -230,11 +230,7 @@ impl Drop for SledStore {
 impl Commit for SledStore {
     fn commit(&self, batch: Batch) -> Receipt {
         let (reply, verdict) = oneshot::channel();
-        if let Err(refused) = self.enqueue(&batch, reply) {
-            self.state.meters.refused(refused);
-            return Box::pin(std::future::ready(Err(refused)));
-        }
-        Box::pin(async move { verdict.await.unwrap_or(Err(CommitError::Unavailable)) })
+        self.state.receipt(self.enqueue(&batch, reply), verdict)
     }
 
     fn pressure(&self) -> Pressure {

@@ -32,7 +32,7 @@ const QUEUE_MAX: usize = 8_192;
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 
 /// How long a statement may take: a list of a customer with millions of rows needs a second or two.
-/// A statement beyond it is cancelled, so that a lost plan does not hold its connection for ever.
+/// A statement beyond it is cancelled, so that a lost plan does not hold its connection forever.
 /// Statements are neither compiled nor run in parallel: both are planned for a list as if it was
 /// read whole.
 const STATEMENT_MAX: &str = "SET jit = off; \

@@ -24,10 +24,12 @@ mod restoring;
 mod settings;
 mod sms;
 
-use engine::query::PageRequest;
+use engine::query::{Page, PageRequest};
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use super::fault::PostgresFault;
+use super::readers::Reader;
 use super::sql_types::SqlId;
 use crate::record::Unreadable;
 
@@ -73,6 +75,23 @@ fn shown<T>(
         }
     }
     Ok(items)
+}
+
+/// A page of the records of an owner, by the statement that counts them and the one that reads
+/// them: the owner is `$1`, `$2` rows are skipped and `$3` are read.
+async fn page_of_owner<T>(
+    reader: &Reader,
+    [count, read_page]: [&'static str; 2],
+    owner: &(dyn ToSql + Sync),
+    page: PageRequest,
+    read: impl Fn(&[u8]) -> Result<T, Unreadable>,
+) -> Result<Page<T>, PostgresFault> {
+    let (skip, size) = cut(page);
+    let rows = reader.rows(read_page, &[owner, &skip, &size]).await?;
+    Ok(Page {
+        items: shown(&rows, |row| record(row, 0, &read))?,
+        total: count_in(reader.row(count, &[owner]).await?)?,
+    })
 }
 
 /// Reads the sixteen bytes in a column.

@@ -9,7 +9,7 @@ use engine::ids::{CampaignId, CustomerId, ImageId};
 use engine::limits::CAMPAIGN_ROWS_READ;
 use engine::query::{Page, PageRequest};
 
-use super::{count_in, cut, record, record_in, records, shown};
+use super::{cut, page_of_owner, record, record_in, records, shown};
 use crate::postgres::PostgresStore;
 use crate::postgres::fault::PostgresFault;
 use crate::postgres::readers::Reader;
@@ -100,12 +100,7 @@ async fn images_of(
     const COUNT: &str = "SELECT count(*) FROM firmware_image WHERE customer = $1";
     const PAGE: &str = "SELECT record FROM firmware_image WHERE customer = $1 \
         ORDER BY id DESC OFFSET $2 LIMIT $3";
-    let (customer, (skip, size)) = (customer.as_str(), cut(page));
-    let rows = reader.rows(PAGE, &[&customer, &skip, &size]).await?;
-    Ok(Page {
-        items: shown(&rows, |row| record(row, 0, read_image))?,
-        total: count_in(reader.row(COUNT, &[&customer]).await?)?,
-    })
+    page_of_owner(reader, [COUNT, PAGE], &customer.as_str(), page, read_image).await
 }
 
 async fn campaign(
@@ -129,12 +124,14 @@ async fn campaigns_of(
     const COUNT: &str = "SELECT count(*) FROM campaign WHERE customer = $1";
     const PAGE: &str = "SELECT record FROM campaign WHERE customer = $1 \
         ORDER BY id DESC OFFSET $2 LIMIT $3";
-    let (customer, (skip, size)) = (customer.as_str(), cut(page));
-    let rows = reader.rows(PAGE, &[&customer, &skip, &size]).await?;
-    Ok(Page {
-        items: shown(&rows, |row| record(row, 0, read_campaign))?,
-        total: count_in(reader.row(COUNT, &[&customer]).await?)?,
-    })
+    page_of_owner(
+        reader,
+        [COUNT, PAGE],
+        &customer.as_str(),
+        page,
+        read_campaign,
+    )
+    .await
 }
 
 /// The stored image of a campaign that has not ended.

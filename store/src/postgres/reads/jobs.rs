@@ -10,7 +10,7 @@ use engine::query::{Page, PageRequest};
 use engine::schedule::{OpenRequest, Schedule, ScheduleContents};
 
 use super::actions::idempotency_records;
-use super::{count_in, cut, id_in, record, record_in, records, shown};
+use super::{id_in, page_of_owner, record, record_in, records};
 use crate::postgres::PostgresStore;
 use crate::postgres::fault::PostgresFault;
 use crate::postgres::readers::Reader;
@@ -66,12 +66,7 @@ pub(super) async fn jobs_of(
     const PAGE: &str = "SELECT record FROM job WHERE id IN ( \
             SELECT id FROM job WHERE customer = $1 ORDER BY id DESC OFFSET $2 LIMIT $3) \
         ORDER BY id DESC";
-    let (customer, (skip, size)) = (customer.as_str(), cut(page));
-    let rows = reader.rows(PAGE, &[&customer, &skip, &size]).await?;
-    Ok(Page {
-        items: shown(&rows, |row| record(row, 0, read_job))?,
-        total: count_in(reader.row(COUNT, &[&customer]).await?)?,
-    })
+    page_of_owner(reader, [COUNT, PAGE], &customer.as_str(), page, read_job).await
 }
 
 /// A page of the devices of a job. Every part but the last has the same number of them.
@@ -123,12 +118,14 @@ pub(super) async fn schedules_of(
     const COUNT: &str = "SELECT count(*) FROM schedule WHERE customer = $1";
     const PAGE: &str = "SELECT record FROM schedule WHERE customer = $1 \
         ORDER BY id DESC OFFSET $2 LIMIT $3";
-    let (customer, (skip, size)) = (customer.as_str(), cut(page));
-    let rows = reader.rows(PAGE, &[&customer, &skip, &size]).await?;
-    Ok(Page {
-        items: shown(&rows, |row| record(row, 0, read_schedule))?,
-        total: count_in(reader.row(COUNT, &[&customer]).await?)?,
-    })
+    page_of_owner(
+        reader,
+        [COUNT, PAGE],
+        &customer.as_str(),
+        page,
+        read_schedule,
+    )
+    .await
 }
 
 async fn schedule_contents(

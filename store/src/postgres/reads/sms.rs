@@ -9,7 +9,7 @@ use engine::profile::Profile;
 use engine::query::{Page, PageRequest};
 use engine::sms::{PartsKey, Sms};
 
-use super::{count_in, customers, cut, record, record_in, records, shown};
+use super::{count_in, customers, page_of_owner, record, record_in, records, shown};
 use crate::postgres::PostgresStore;
 use crate::postgres::fault::PostgresFault;
 use crate::postgres::readers::Reader;
@@ -76,12 +76,7 @@ async fn sms_of(
     const PAGE: &str = "SELECT record FROM sms WHERE id IN ( \
             SELECT id FROM sms WHERE device_number = $1 ORDER BY id DESC OFFSET $2 LIMIT $3) \
         ORDER BY id DESC";
-    let (device, (skip, size)) = (device.cast_signed(), cut(page));
-    let rows = reader.rows(PAGE, &[&device, &skip, &size]).await?;
-    Ok(Page {
-        items: shown(&rows, |row| record(row, 0, read_sms))?,
-        total: count_in(reader.row(COUNT, &[&device]).await?)?,
-    })
+    page_of_owner(reader, [COUNT, PAGE], &device.cast_signed(), page, read_sms).await
 }
 
 async fn sms_of_parts(reader: &Reader, parts: PartsKey) -> Result<FoundParts, PostgresFault> {
