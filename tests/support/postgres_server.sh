@@ -15,13 +15,14 @@ fi
 server=
 kill_all() {
     [ -n "$server" ] || return
-    all="$server $(cat "/proc/$server/task/$server/children")"
-    kill -KILL $all
+    memory=$(sed -n '7s/.* //p' "$folder/data/postmaster.pid")
+    kill -KILL "$server" $(cat "/proc/$server/task/$server/children")
     wait "$server"
     server=
-    # Memory that is shared with one of them keeps the next server from starting.
-    for tries in $(seq 500); do
-        kill -0 $all 2>/dev/null || break
+    # A process that was made meanwhile ends by itself. The next server starts when none of them
+    # shares the memory any more.
+    until awk -v id="$memory" '$2 == id && $7 > 0 { used = 1 } END { exit used }' \
+        /proc/sysvipc/shm; do
         sleep 0.01
     done
 }
