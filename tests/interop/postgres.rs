@@ -3,6 +3,7 @@
 //!
 //! `TEST_STORE=postgres cargo test --test service` runs the other tests of the service there.
 
+use std::collections::HashSet;
 use std::net::{SocketAddr, TcpListener};
 use std::process::Output;
 
@@ -240,11 +241,13 @@ fn send(value: u16) -> Message {
     send.with_payload(format!(r#"[{{"n":"/3/0/9","v":{value}}}]"#))
 }
 
+/// The values of the events of some posts. An event is posted again with its id after a restart.
 fn values_of(posted: &[ReceivedPost]) -> Vec<u64> {
-    let value = |event: Value| event["payload"]["value"]["/3/0/9"].as_u64().unwrap();
-    let mut values: Vec<u64> = posted.iter().map(|post| value(post.json())).collect();
-    values.dedup();
-    values
+    let mut seen = HashSet::new();
+    let mut events: Vec<Value> = posted.iter().map(ReceivedPost::json).collect();
+    events.retain(|event| seen.insert(text(&event["id"])));
+    let values = events.iter().map(|it| &it["payload"]["value"]["/3/0/9"]);
+    values.map(|value| value.as_u64().unwrap()).collect()
 }
 
 fn health(http: SocketAddr, path: &str) -> Response {
