@@ -49,6 +49,8 @@ fn a_clean_restart_keeps_sessions_and_a_crash_costs_an_abbreviated_handshake() {
     world.restart();
     let (made, resumed) = made(&world);
     assert_eq!(made, 3, "nobody makes a full handshake");
+    // A message that overtakes the Finished is dropped; if it was the last repetition, its device
+    // is not heard and resumes again.
     assert!(resumed >= 3, "{resumed}");
 }
 
