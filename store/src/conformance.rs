@@ -60,7 +60,7 @@ pub struct TestBed<'a> {
 /// A property that must hold.
 type Law = fn(&TestBed<'_>);
 
-const LAWS: [(&str, Law); 99] = [
+const LAWS: [(&str, Law); 100] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -106,6 +106,10 @@ const LAWS: [(&str, Law); 99] = [
     (
         "many names are looked up at once as one by one",
         unique_names::many_names_at_once,
+    ),
+    (
+        "a text may be several names of a device, and each of them is unique",
+        unique_names::one_text_for_several_names,
     ),
     (
         "a replaced profile frees the names it gave up",

@@ -37,6 +37,7 @@ mod last_group;
 mod ledger;
 mod listing;
 mod log_entries;
+mod names;
 mod open;
 mod overlay;
 mod plan;

@@ -14,9 +14,10 @@ use super::fault::Fault;
 use super::key::{self, Key};
 use super::kv::{self, Rows, Value};
 use super::ledger::Ledger;
+use super::names::name_rows;
 use super::overlay::Overlay;
 use super::plan::actions::{creations_of, updates_of};
-use super::plan::{Check, Plan, PlanStep, address_of, shared_names};
+use super::plan::{Check, Plan, PlanStep, address_of};
 use super::{definitions, destinations, device_log, jobs, listing, sms};
 use crate::CommitError;
 use crate::record::entry_place::Kind;
@@ -239,8 +240,8 @@ fn remove_device(device: DeviceKey, ledger: &Ledger, rows: &mut Overlay<'_>) -> 
         return Ok(());
     };
     let profile = record::profile::read_profile(&value)?;
-    for name in shared_names(&profile) {
-        rows.remove(key::name(&name));
+    for name in name_rows(&profile) {
+        rows.remove(name);
     }
     if let Some(address) = address_of(&profile) {
         rows.remove(address);

@@ -22,12 +22,13 @@ use super::fault::Fault;
 use super::key;
 use super::key::log::count;
 use super::kv::{self, Rows, Value};
+use super::names::owner_of;
 use super::overlay::Overlay;
 use crate::record::device::with_last_entries;
 use crate::record::last_entries::{
     LastEntries, read_before, read_last_entries, write_last_entries,
 };
-use crate::record::number::{read_last_entry, read_name_owner, write_last_entry};
+use crate::record::number::{read_last_entry, write_last_entry};
 use crate::record::profile::read_profile;
 
 /// Changes the last entries about a device; returns them before and after.
@@ -138,10 +139,9 @@ pub(super) fn devices_of(
     {
         devices.extend(key::last_id(&key?).map(DeviceKey::from_bytes));
     }
-    let Some(owner) = db.get(key::name(&UniqueName::Iccid(iccid.clone())))? else {
+    let Some(owner) = owner_of(&**db, &UniqueName::Iccid(iccid.clone()))? else {
         return Ok(devices);
     };
-    let owner = read_name_owner(&owner)?;
     let profile = kv::load(&**db, &key::device::device(owner))?;
     let profile = profile.map(|value| read_profile(&value)).transpose()?;
     if profile.is_some_and(|it| it.customer == *customer) && !devices.contains(&owner) {

@@ -39,6 +39,9 @@ const ID_MS_MAX: i64 = (1 << 48) - 1;
 /// The kind of name that an endpoint name is.
 const ENDPOINT: u8 = 4;
 
+/// The kind of name that is ICCID, endpoint name and PSK identity of one device.
+const COMMON: u8 = 7;
+
 /// A kind of row. The number is the first byte of its keys and never changes its meaning.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[repr(u8)]
@@ -395,9 +398,31 @@ pub(crate) fn name(name: &UniqueName) -> Key {
     }
 }
 
-/// The prefix of the rows of endpoint names.
-pub(crate) fn endpoints() -> Key {
-    device_name(ENDPOINT, "")
+/// The row that exists while a device has a text as its ICCID, endpoint name and PSK identity; none
+/// of these has a row of its own then.
+pub(crate) fn common_name(text: &str) -> Key {
+    device_name(COMMON, text)
+}
+
+/// The row that takes a name as well.
+pub(crate) fn common_name_of(name: &UniqueName) -> Option<Key> {
+    match name {
+        UniqueName::Iccid(iccid) => Some(common_name(iccid.as_str())),
+        UniqueName::Endpoint(endpoint) => Some(common_name(endpoint.as_str())),
+        UniqueName::PskIdentity(identity) => Some(common_name(identity)),
+        UniqueName::Customer(_)
+        | UniqueName::Client(_)
+        | UniqueName::Device(_)
+        | UniqueName::Imsi(_)
+        | UniqueName::Msisdn(_)
+        | UniqueName::PublicKey(_)
+        | UniqueName::Address { .. } => None,
+    }
+}
+
+/// The prefixes of the rows of endpoint names.
+pub(crate) fn endpoints() -> [Key; 2] {
+    [device_name(ENDPOINT, ""), common_name("")]
 }
 
 /// A further piece of a value that is too large for one row.

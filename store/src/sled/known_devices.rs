@@ -14,9 +14,11 @@ use crate::record::number::read_name_owner;
 
 /// Adds the devices that are stored.
 pub(super) fn load(db: &Db, known: &KnownDevices) -> Result<(), Fault> {
-    for row in db.scan_prefix(key::endpoints()) {
-        let (key, owner) = row?;
-        add_endpoint(&key, &owner, known)?;
+    for names in key::endpoints() {
+        for row in db.scan_prefix(&names) {
+            let (key, owner) = row?;
+            add_endpoint(&key[names.len()..], &owner, known)?;
+        }
     }
     for key in db.scan_prefix(key::device::addresses()).keys() {
         add_address(&key?, known)?;
@@ -27,8 +29,10 @@ pub(super) fn load(db: &Db, known: &KnownDevices) -> Result<(), Fault> {
 
 /// Adds the devices of a group that is not written yet.
 pub(super) fn add(rows: &Overlay<'_>, known: &KnownDevices) -> Result<(), Unreadable> {
-    for (key, owner) in rows.put_under(&key::endpoints()) {
-        add_endpoint(key, owner, known)?;
+    for names in key::endpoints() {
+        for (key, owner) in rows.put_under(&names) {
+            add_endpoint(&key[names.len()..], owner, known)?;
+        }
     }
     for (key, _) in rows.put_under(&key::device::addresses()) {
         add_address(key, known)?;
@@ -37,9 +41,8 @@ pub(super) fn add(rows: &Overlay<'_>, known: &KnownDevices) -> Result<(), Unread
 }
 
 /// Each device has an endpoint name, so its row stands for the key as well.
-fn add_endpoint(key: &[u8], owner: &[u8], known: &KnownDevices) -> Result<(), Unreadable> {
-    let name = key.strip_prefix(key::endpoints().as_slice());
-    let name = name.and_then(|name| str::from_utf8(name).ok());
+fn add_endpoint(name: &[u8], owner: &[u8], known: &KnownDevices) -> Result<(), Unreadable> {
+    let name = str::from_utf8(name).ok();
     let name = name.ok_or(Unreadable::Damaged("an endpoint name"))?;
     known.add(DeviceMark::Endpoint(name));
     known.add(DeviceMark::Key(read_name_owner(owner)?.prefix()));

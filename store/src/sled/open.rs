@@ -31,8 +31,9 @@ use crate::record::number;
 /// to format 6 each event had rows of its own; up to format 7 each entry of the log was listed by
 /// its SIM and its age; up to format 8 an entry was stored as it is, a device had one key, every
 /// API client was one of a customer, and SMS were not found by the message ids of their parts; up
-/// to format 9 the service had no key of its own, and there were no firmware images and campaigns.
-/// No release wrote them.
+/// to format 9 the service had no key of its own, and there were no firmware images and campaigns;
+/// up to format 10 the newest events were kept under one number for all devices, and each name of a
+/// device had a row of its own. No release wrote them.
 pub(super) const FORMAT: u64 = 11;
 
 /// The memory sled uses for the tree: enough for the indexes of a million devices, and fixed,

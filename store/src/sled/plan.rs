@@ -27,6 +27,7 @@ use super::kv::Value;
 use super::ledger::EventEntry;
 use super::listing::DeviceRow;
 use super::log_entries::EntryRow;
+use super::names::name_rows;
 use super::{definitions, destinations, jobs};
 use crate::record;
 use crate::record::device_flags::DeviceFlags;
@@ -147,7 +148,12 @@ impl Plan {
             ));
         }
         let bytes = steps.0.iter().map(PlanStep::bytes).sum();
-        let checks = batch.expects.iter().map(Check::of).collect();
+        let mut checks: Vec<Check> = batch.expects.iter().map(Check::of).collect();
+        let also_free = batch.expects.iter().filter_map(|expect| match expect {
+            Expect::Free(name) => key::common_name_of(name),
+            _ => None,
+        });
+        checks.extend(also_free.map(Check::Absent));
         Self {
             owner: batch.owner,
             checks,
@@ -431,8 +437,8 @@ impl Steps {
         self.move_address(was.and_then(address_of), address_of(profile));
         self.move_tags(was, profile);
         let owner = record::number::write_name_owner(profile.key());
-        for name in shared_names(profile) {
-            self.put(key::name(&name), &owner);
+        for name in name_rows(profile) {
+            self.put(name, &owner);
         }
     }
 
@@ -448,8 +454,8 @@ impl Steps {
     }
 
     fn free_names(&mut self, profile: &Profile) {
-        for name in shared_names(profile) {
-            self.0.push(PlanStep::Remove(key::name(&name).into()));
+        for name in name_rows(profile) {
+            self.0.push(PlanStep::Remove(name.into()));
         }
     }
 
@@ -589,11 +595,4 @@ impl Steps {
 pub(super) fn address_of(profile: &Profile) -> Option<Key> {
     let at = |ip| key::device::at_address(ip, profile.key());
     profile.ip.map(at)
-}
-
-/// The names of a device that have rows of their own.
-pub(super) fn shared_names(profile: &Profile) -> impl Iterator<Item = UniqueName> {
-    UniqueName::all_of(profile)
-        .into_iter()
-        .filter(|name| !matches!(name, UniqueName::Device(_)))
 }

@@ -13,11 +13,12 @@ use sled::Db;
 use super::{actions, load, rows_of};
 use crate::record::Unreadable;
 use crate::record::device::read_device;
-use crate::record::number::{read_name_owner, read_sequence};
+use crate::record::number::read_sequence;
 use crate::record::profile::read_profile;
 use crate::sled::fault::Fault;
 use crate::sled::key;
 use crate::sled::ledger::{SharedHeads, recent_of};
+use crate::sled::names::owner_of;
 
 /// A device.
 pub(in crate::sled) fn profile(db: &Db, device: DeviceKey) -> Result<Option<Profile>, Fault> {
@@ -39,7 +40,7 @@ pub(in crate::sled) fn device_by_name(
         | UniqueName::Msisdn(_)
         | UniqueName::Endpoint(_)
         | UniqueName::PskIdentity(_)
-        | UniqueName::PublicKey(_) => load(db, &key::name(name), read_name_owner),
+        | UniqueName::PublicKey(_) => owner_of(&**db, name),
         UniqueName::Address { ip, customer } => at_address_of_another(db, *ip, customer),
     }
 }

@@ -101,8 +101,8 @@ pub(crate) fn flags_counted(key: &[u8]) -> Option<DeviceFlags> {
 
 /// The prefixes of the keys of all ICCIDs, IMSIs, MSISDNs and endpoint names, of any customer, that
 /// begin with a text.
-pub(crate) fn names_beginning(text: &str) -> [Key; 4] {
-    [1, 2, 3, 4].map(|kind| super::device_name(kind, text))
+pub(crate) fn names_beginning(text: &str) -> [Key; 5] {
+    [1, 2, 3, super::ENDPOINT, super::COMMON].map(|kind| super::device_name(kind, text))
 }
 
 /// The record that a device's actor saved.
