@@ -197,15 +197,16 @@ impl Endpoint {
         outcome: Outcome,
         out: &mut Effects,
     ) {
-        let Some(association) = self.associations.find(id) else {
+        let Some(association) = self.associations.find_mut(id) else {
             return;
         };
         let peer = association.peer;
-        let AssociationState::Handshaking(handshake) = &association.state else {
+        let AssociationState::Handshaking(handshake) = &mut association.state else {
             return;
         };
         self.deadlines.remove(&(handshake.deadline, id));
         let begun_by = begun_by(&handshake.role);
+        let overtaking = handshake.transport.take_overtaking();
         let mut session = outcome.session;
         let until = moment.now.plus_ms(self.config.retransmission.give_up_ms);
         let last_flight = outcome.last_flight.map(|mut last| {
@@ -242,6 +243,11 @@ impl Endpoint {
             security: outcome.security,
             resumption: outcome.resumption,
         });
+        for content in overtaking {
+            let start = out.bytes().len();
+            out.bytes().extend_from_slice(&content);
+            out.received(id, start);
+        }
     }
 
     pub(super) fn answer_repetition(&mut self, id: AssociationId, out: &mut Effects) {

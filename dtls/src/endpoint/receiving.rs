@@ -197,9 +197,15 @@ impl Endpoint {
                 self.handle_handshake_alert(id, &content, out);
                 Handled::Done
             }
-            // Overtook the Finished before it; the application repeats what it needs.
-            ContentType::ApplicationData
-            | ContentType::ReturnRoutabilityCheck
+            // Nobody is believed before the Finished.
+            ContentType::ApplicationData => {
+                let handshake = self.handshake_mut(id);
+                match handshake.is_some_and(|it| it.transport.keep_overtaking(content)) {
+                    true => Handled::Done,
+                    false => Handled::Dropped,
+                }
+            }
+            ContentType::ReturnRoutabilityCheck
             | ContentType::ChangeCipherSpec
             | ContentType::Cid => Handled::Dropped,
         }

@@ -19,6 +19,7 @@ use super::message::{Fragment, Message, MessageType};
 use super::reassembly::{Reassembly, Reception};
 
 /// The most protected records that wait until the keys are known: a Finished, and what follows it.
+/// As many contents may wait for the Finished; further ones are dropped (RFC 6347 section 4.1).
 const EARLY_RECORDS_MAX: usize = 4;
 const EARLY_BYTES_MAX: usize = 2_048;
 
@@ -37,6 +38,8 @@ pub(crate) struct Transport {
     chosen: Option<usize>,
     has_changed_cipher_spec: bool,
     early: Vec<Box<[u8]>>,
+    /// Authentic application data that has overtaken the Finished of the peer.
+    overtaking: Vec<Box<[u8]>>,
     rejected_protected: bool,
     retransmission: Retransmission,
     timeout_ms: u64,
@@ -77,6 +80,7 @@ impl Transport {
             chosen: None,
             has_changed_cipher_spec: false,
             early: Vec::new(),
+            overtaking: Vec::new(),
             rejected_protected: false,
             retransmission,
             timeout_ms: retransmission.initial_ms,
@@ -223,16 +227,26 @@ impl Transport {
 
     /// Keeps a protected record that came before its keys.
     pub(crate) fn keep_early(&mut self, record: &Record<'_>) {
-        let bytes: usize = self.early.iter().map(|record| record.len()).sum();
-        let is_full = self.early.len() == EARLY_RECORDS_MAX
-            || bytes + record.fragment.len() > EARLY_BYTES_MAX;
-        if record.epoch == EPOCH && !is_full {
+        if record.epoch == EPOCH && has_room(&self.early, record.fragment.len()) {
             self.early.push(record.to_bytes().into());
         }
     }
 
     pub(crate) fn take_early(&mut self) -> Vec<Box<[u8]>> {
         std::mem::take(&mut self.early)
+    }
+
+    /// Keeps application data until the Finished that it has overtaken; false if there is too much.
+    pub(crate) fn keep_overtaking(&mut self, content: Vec<u8>) -> bool {
+        let is_kept = has_room(&self.overtaking, content.len());
+        if is_kept {
+            self.overtaking.push(content.into());
+        }
+        is_kept
+    }
+
+    pub(crate) fn take_overtaking(&mut self) -> Vec<Box<[u8]>> {
+        std::mem::take(&mut self.overtaking)
     }
 
     /// Sends our flight and arms the timer.
@@ -288,6 +302,11 @@ impl Transport {
         let limits = self.limits;
         Some((session, LastFlight { flight, limits }))
     }
+}
+
+fn has_room(kept: &[Box<[u8]>], length: usize) -> bool {
+    let bytes: usize = kept.iter().map(|it| it.len()).sum();
+    kept.len() < EARLY_RECORDS_MAX && bytes + length <= EARLY_BYTES_MAX
 }
 
 /// How a fragment came.

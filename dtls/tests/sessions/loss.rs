@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dtls::{ClientConfig, Config, ConnectionIdOffer, Endpoint, Retransmission, TicketKey};
+use dtls::{
+    AssociationId, ClientConfig, Config, ConnectionIdOffer, Endpoint, Retransmission, TicketKey,
+};
 
 use crate::certificates::{Authority, named, raw_key};
-use crate::network::{Chance, Delivery, Host, Network, psk_client, server_config};
+use crate::network::{Chance, Delivery, Host, Network, Report, other, psk_client, server_config};
 
 /// The datagrams of a full handshake, and one more of each side.
 const DATAGRAMS: u32 = 7;
@@ -132,6 +134,50 @@ fn a_network_that_is_merely_bad_delays_a_session_with_certificates_in_many_fragm
 }
 
 #[test]
+fn a_message_that_overtakes_the_finished_is_received_after_it() {
+    for connection_id in [ConnectionIdOffer::None, ConnectionIdOffer::Own] {
+        for last in [Host::Client, Host::Server] {
+            let mut overtaken = Overtaken::by(last, connection_id);
+            let to = other(last);
+            overtaken.send(&[b"one", b"two"]);
+            let what = format!("{last:?} is last, {connection_id:?}");
+            let before = overtaken.network.received(to);
+            assert!(before.is_empty(), "{what}: received before the Finished");
+            overtaken.let_arrive();
+            let network = &overtaken.network;
+            assert_eq!(network.security(to).is_resumed, last == Host::Client);
+            assert_eq!(network.received(to), [b"one", b"two"], "{what}");
+            let mut reports = network.reports.iter();
+            let first = reports.find(|(host, _)| *host == to);
+            assert!(
+                matches!(first, Some((_, Report::Established(..)))),
+                "{what}"
+            );
+        }
+    }
+}
+
+#[test]
+fn as_much_as_is_stated_waits_for_the_finished_that_it_has_overtaken() {
+    let long = [[1; 900], [2; 900], [3; 900]];
+    let cases: [(&[&[u8]], usize); 2] = [
+        (&[b"1", b"2", b"3", b"4", b"5"], 4),
+        (&[&long[0], &long[1], &long[2]], 2),
+    ];
+    for (contents, kept) in cases {
+        let mut overtaken = Overtaken::by(Host::Client, ConnectionIdOffer::Own);
+        overtaken.send(contents);
+        overtaken.let_arrive();
+        let received = overtaken.network.received(Host::Server);
+        assert!(received == contents[..kept], "{} contents", received.len());
+        // The session takes what comes after it.
+        overtaken.send(&[b"after"]);
+        let received = overtaken.network.received(Host::Server);
+        assert_eq!(received.last(), Some(&&b"after"[..]));
+    }
+}
+
+#[test]
 fn a_hello_that_arrives_again_when_the_session_is_there_begins_no_handshake() {
     let mut network = Network::new();
     network.session(psk_client());
@@ -171,6 +217,54 @@ fn no_record_is_received_twice_nor_at_another_session() {
     }
     assert_eq!(network.received(Host::Server).len(), 200);
     assert_eq!(other.reports.len(), count);
+}
+
+/// A handshake whose last datagram takes longer than what its sender says after it.
+struct Overtaken {
+    network: Network,
+    last: Host,
+    id: AssociationId,
+}
+
+impl Overtaken {
+    /// The client's Finished is the last one when it resumes a session, otherwise the server's.
+    fn by(last: Host, connection_id: ConnectionIdOffer) -> Self {
+        let mut network = Network::with(patient(), 1);
+        let mut client = ClientConfig {
+            connection_id,
+            ..psk_client()
+        };
+        // Two hellos, the request of a cookie, and the flights between.
+        let mut before = 5;
+        if last == Host::Client {
+            network.session(client.clone());
+            client.resumption = network.resumption.clone();
+            network.reports.clear();
+            before = 4;
+        }
+        let mut delivery = || -> Delivery {
+            let is_last = before == 0;
+            before -= i32::from(!is_last);
+            if is_last { vec![500] } else { vec![10] }
+        };
+        let mut id = network.connect(client, &mut delivery);
+        network.run(&mut delivery, 100);
+        if last == Host::Server {
+            id = network.server_association.expect("a session");
+        }
+        Self { network, last, id }
+    }
+
+    fn send(&mut self, contents: &[&[u8]]) {
+        for content in contents {
+            self.network.send(self.last, self.id, content);
+        }
+        self.network.run(&mut || vec![10], 100);
+    }
+
+    fn let_arrive(&mut self) {
+        self.network.run(&mut || vec![10], 500);
+    }
 }
 
 /// Loses, repeats and reorders.
