@@ -26,6 +26,7 @@ use engine::effect::Effects;
 use engine::firmware::delivery::DownloadUris;
 use engine::ids::{ClientId, TraceId};
 use engine::policy::CustomerPolicy;
+use harness::load::figures::Figures;
 use signalbox::api::networks::Networks;
 use signalbox::api::{self, ApiParts, ApiState, ServedRoutes};
 use signalbox::coaps_key::ShownServerKey;
@@ -48,12 +49,17 @@ pub(crate) const DEVICES: u32 = 20_000;
 const REQUESTS: usize = 40_000;
 
 /// Measured rounds, an odd number.
-const ROUNDS: usize = 5;
+const ROUNDS: u32 = 5;
 
 const TOKEN: &str = "bench-bench-bench-bench-bench-bench-bench-1";
 
 /// Measures and prints.
 pub(crate) async fn run() {
+    measure(ROUNDS).await.show();
+}
+
+/// Measures in so many rounds.
+pub(crate) async fn measure(count: u32) -> Rounds {
     let config = config();
     // Logging costs as much as in the service.
     telemetry::start(&config.log, config.log_format).expect("the process has no log yet");
@@ -68,7 +74,7 @@ pub(crate) async fn run() {
         create(api, DEVICES as usize, DEVICES).await;
     }
     let mut rounds = Rounds::default();
-    for _ in 0..ROUNDS {
+    for _ in 0..count {
         rounds
             .endpoint
             .push(create(&endpoint, REQUESTS, DEVICES).await);
@@ -77,33 +83,47 @@ pub(crate) async fn run() {
             .push(create(&without, REQUESTS, DEVICES).await);
         rounds.alone.push(write(&shelf).await);
     }
-    rounds.show();
+    service.stop().await;
+    unkept.stop().await;
+    rounds
 }
 
+/// The results of the rounds.
 #[derive(Default)]
-struct Rounds {
+pub(crate) struct Rounds {
     endpoint: Vec<Called>,
     without: Vec<Called>,
     alone: Vec<Called>,
 }
 
 impl Rounds {
+    /// Requests created per second.
+    pub(crate) fn rates(&self) -> Figures {
+        Shown::of(&self.endpoint).rate
+    }
+
+    /// The rate, of that of the same endpoint without its commit.
+    pub(crate) fn of_http(&self) -> Figures {
+        self.rates().over(&Shown::of(&self.without).rate)
+    }
+
+    /// The rate, of that of the store alone.
+    pub(crate) fn of_store(&self) -> Figures {
+        self.rates().over(&Shown::of(&self.alone).rate)
+    }
+
     fn show(&self) {
         println!("## Action requests created, {CALLERS} callers\n");
         println!("| | per second | p50, ms | p99, ms |");
         println!("|---|---|---|---|");
-        let endpoint = Shown::of(&self.endpoint);
-        let without = Shown::of(&self.without);
-        let alone = Shown::of(&self.alone);
-        endpoint.print("endpoint");
-        without.print("endpoint without its commit");
-        alone.print("store alone");
-        for (name, yardstick) in [
-            ("endpoint without its commit", without),
-            ("store alone", alone),
+        Shown::of(&self.endpoint).print("endpoint");
+        Shown::of(&self.without).print("endpoint without its commit");
+        Shown::of(&self.alone).print("store alone");
+        for (name, ratio) in [
+            ("endpoint without its commit", self.of_http()),
+            ("store alone", self.of_store()),
         ] {
-            let ratio = endpoint.rate.over(&yardstick.rate).shown(2);
-            println!("| endpoint : {name} | {ratio} | | |");
+            println!("| endpoint : {name} | {} | | |", ratio.shown(2));
         }
         println!();
     }

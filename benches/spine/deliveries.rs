@@ -81,10 +81,11 @@ pub(crate) async fn run(fleets: &[u32]) {
 }
 
 /// The result of a round of the service, per second.
-struct Round {
+pub(crate) struct Round {
     sends: f64,
     meanwhile: f64,
-    whole: f64,
+    /// Events from the first Send to the last 200.
+    pub(crate) whole: f64,
     after: f64,
     connections: f64,
 }
@@ -108,7 +109,8 @@ async fn measure(devices: u32, batching: Option<EventBatching>) -> (Vec<Round>, 
     (rounds, bare)
 }
 
-async fn deliver(senders: &mut Senders, endpoint: &Endpoint) -> Round {
+/// Lets devices send, and waits until the endpoint has accepted every event.
+pub(crate) async fn deliver(senders: &mut Senders, endpoint: &Endpoint) -> Round {
     let (before, connections) = (endpoint.events_posted(), endpoint.connections());
     let begun_at = Instant::now();
     let tally = senders.send().await;
@@ -123,7 +125,7 @@ async fn deliver(senders: &mut Senders, endpoint: &Endpoint) -> Round {
     );
     let after = tally.answered.saturating_sub(meanwhile) as f64;
     Round {
-        sends: tally.in_time as f64 / ROUND.as_secs_f64(),
+        sends: tally.in_time as f64 / senders.each().as_secs_f64(),
         meanwhile: meanwhile as f64 / sent_in.as_secs_f64(),
         whole: tally.answered as f64 / took.as_secs_f64(),
         after: after / (took - sent_in).as_secs_f64(),

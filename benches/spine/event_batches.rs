@@ -9,7 +9,7 @@ use engine::datagram::Datagram;
 use engine::device::Device;
 use engine::device::record::{DeviceRecord, ProtocolsSeen, Registration, RestoredDevice};
 use engine::effect::Effects;
-use engine::moment::Timestamp;
+use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::policy::CustomerPolicy;
 use protocol::coap::code::Code;
@@ -53,6 +53,11 @@ impl EventBatches {
 
     /// The batch of a device that sends a value.
     pub(crate) fn batch(&self, shelf: &TempStore, device: u32, value: f32) -> Batch {
+        self.batch_at(&mut shelf.clock.moment(), shelf.epoch, device, value)
+    }
+
+    /// The batch of a device that sends a value at a moment.
+    pub(crate) fn batch_at(&self, m: &mut Moment, epoch: u64, device: u32, value: f32) -> Batch {
         let peer = Peer::plain((fleet::address(device), 5_683).into());
         let restored = RestoredDevice {
             profile: fleet::profile(device),
@@ -63,18 +68,17 @@ impl EventBatches {
             pending: Vec::new(),
             recent_events: Box::default(),
         };
-        let mut m = shelf.clock.moment();
-        let mut device = Device::restore(&mut m, Arc::clone(&self.policy), restored);
+        let mut device = Device::restore(m, Arc::clone(&self.policy), restored);
         let datagram = Datagram {
             number: 0,
             peer,
             message: message(value, MessageId(1)),
         };
         let mut out = Effects::new();
-        device.handle_datagram(&mut m, &datagram, &mut out);
+        device.handle_datagram(m, &datagram, &mut out);
         let owner = Owner::Shard {
             shard: device.key().shard(),
-            epoch: shelf.epoch,
+            epoch,
         };
         let batch = out.settle(owner).0;
         let is_event = |change: &Change| matches!(change, Change::AppendEvent(_));

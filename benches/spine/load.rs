@@ -47,6 +47,7 @@ pub(crate) fn lines(devices: u32) -> String {
 /// The fleet's devices, which send one after the other.
 pub(crate) struct Senders {
     load: Option<Load>,
+    each: Duration,
 }
 
 impl Senders {
@@ -59,9 +60,20 @@ impl Senders {
             let arrivals = ["--duration", &time, "--window", &window];
             begin(server, devices, "send", &[fleet, arrivals].concat())
         });
+        Self::of(load.await, each)
+    }
+
+    /// The devices of a load whose measurements are Sends and take this long.
+    pub(crate) fn of(load: Load, each: Duration) -> Self {
         Self {
-            load: Some(load.await),
+            load: Some(load),
+            each,
         }
+    }
+
+    /// How long each `send` takes.
+    pub(crate) fn each(&self) -> Duration {
+        self.each
     }
 
     /// Sends for that long; returns the results.

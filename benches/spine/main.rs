@@ -119,7 +119,7 @@ fn main() -> ExitCode {
     match figure {
         None => system.block_on(async {
             creates::run().await;
-            drop(updates::run(&updates::FLEETS).await);
+            updates::run(&updates::FLEETS).await;
         }),
         Some("bootstraps") => bootstraps::run(&or(&bootstraps::FLEETS)),
         Some("creates") if numbers.is_none() => system.block_on(creates::run()),
@@ -131,7 +131,7 @@ fn main() -> ExitCode {
         Some("sends") => system.block_on(sends::run(&or(&sends::FLEETS))),
         Some("sessions") => sessions::run(&or(&sessions::FLEETS)),
         Some("sms") => system.block_on(sms::run(&or(&sms::MESSAGES))),
-        Some("updates") => drop(system.block_on(updates::run(&or(&updates::FLEETS)))),
+        Some("updates") => system.block_on(updates::run(&or(&updates::FLEETS))),
         Some(_) => return wrong_usage(),
     }
     ExitCode::SUCCESS

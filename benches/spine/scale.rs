@@ -1,6 +1,7 @@
 //! What does a fleet of a million cost? Runs the rounds of each fleet with the program an operator
 //! runs, and writes the table.
 
+mod kept_sends;
 pub(crate) mod place;
 pub(crate) mod report;
 mod rounds;
@@ -12,13 +13,12 @@ use std::time::{Duration, Instant};
 use actix_rt::System;
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Parser, value_parser};
-use serde_json::{Value, json};
 
 use self::place::MachineInfo;
 use self::report::{Fleet, Report};
 use self::rounds::ScaleRounds;
 use crate::service::PROGRAM;
-use crate::updates::{self, Compared};
+use crate::{creates, updates};
 
 /// Measures fleets up to a million
 #[derive(Parser)]
@@ -76,9 +76,10 @@ pub(crate) fn run(words: &[&str]) {
     }
     let begun_at = Instant::now();
     let fleets = options.devices.iter();
-    let fleets: Vec<Fleet> = fleets
+    let mut fleets: Vec<Fleet> = fleets
         .map(|devices| ScaleRounds::of(*devices, &options, begun_at))
         .collect();
+    System::new().block_on(compare(&options, &mut fleets));
     let report = Report {
         date: place.date,
         place: place.words,
@@ -86,51 +87,25 @@ pub(crate) fn run(words: &[&str]) {
         fleets,
     };
     println!("\n{}", report.markdown());
-    let compared = options
-        .echo
-        .then(|| System::new().block_on(updates::run(&options.devices)));
-    let mut json = report.json();
-    json["echo"] = compared.map_or(Value::Null, |compared| echo(&compared));
+    let json = report.json();
     fs::write(&options.out, format!("{json:#}\n")).expect("the report can be written");
     println!("the same for programs: {}", options.out.display());
     let errors: f64 = report.fleets.iter().map(Fleet::errors).sum();
     assert_eq!(errors, 0.0, "requests came to nothing");
 }
 
-/// Prints how the cost grows with the fleet; returns the comparison for the JSON report.
-fn echo(compared: &[Compared]) -> Value {
-    let growth = |of: fn(&Compared) -> Option<f64>| {
-        let (first, last) = (compared.first()?, compared.last()?);
-        Some(of(last)? / of(first)?)
-    };
-    let service = growth(|it| it.service.costs().median());
-    let echo = growth(|it| it.echo.costs().median());
-    println!(
-        "Processor time, largest fleet over smallest: {:.2} of an update, {:.2} of an echo\n",
-        service.unwrap_or(f64::NAN),
-        echo.unwrap_or(f64::NAN),
-    );
-    let mut rows = Vec::new();
-    for Compared {
-        devices,
-        service,
-        echo,
-    } in compared
-    {
-        let mut row = |server, rate: Option<f64>, processor_us: Option<f64>| {
-            rows.push(json!({
-                "devices": devices,
-                "server": server,
-                "datagramsPerS": rate,
-                "processorUs": processor_us,
-            }));
-        };
-        for (name, server) in [("signalbox", service), ("bare echo", echo)] {
-            row(name, server.rates().median(), server.costs().median());
-        }
-        let rate = service.rates().over(&echo.rates());
-        let cost = echo.costs().over(&service.costs());
-        row("ratio", rate.median(), cost.median());
+/// Measures what needs no program of its own, and notes it with the fleets.
+async fn compare(options: &Options, fleets: &mut [Fleet]) {
+    if let Some(largest) = fleets.last_mut() {
+        largest.note_all("keptSendBytes", &kept_sends::measure(options.rounds).await);
+        let created = creates::measure(options.rounds).await;
+        largest.note_all("createdPerS", &created.rates());
+        largest.note_all("createdHttpRatio", &created.of_http());
+        largest.note_all("createdStoreRatio", &created.of_store());
     }
-    json!({ "rows": rows, "growth": service })
+    for fleet in fleets.iter_mut().filter(|_| options.echo) {
+        let compared = updates::measure(fleet.devices).await;
+        fleet.note_all("updateCoreUs", &compared.service.costs());
+        fleet.note_all("updateEchoRatio", &compared.ratio());
+    }
 }

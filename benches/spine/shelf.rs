@@ -9,6 +9,7 @@ use store::{Commit as _, Maintenance as _, Options, SledStore};
 use tokio::task::JoinSet;
 
 use crate::known;
+use crate::service::bytes_of;
 
 /// Batches in flight at any time: enough for a full group, and no fleet in memory.
 pub(crate) const BATCHES_OPEN: usize = 64;
@@ -64,6 +65,11 @@ impl TempStore {
             all.spawn(write(Arc::clone(&self.store), Arc::clone(&queue)));
         }
         all.join_all().await.concat()
+    }
+
+    /// How much disk it takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        bytes_of(self.directory.path())
     }
 
     /// Commits a batch.

@@ -41,14 +41,11 @@ const CHANGED: u8 = 0x44;
 /// The second byte of the echo's datagrams: POST.
 const POST: u8 = 0x02;
 
-/// The results of the service and the echo with this many devices.
+/// The results of the service and the echo.
 pub(crate) struct Compared {
-    /// The number of devices.
-    pub(crate) devices: u32,
     /// The service.
     pub(crate) service: Rounds,
-    /// The bare echo.
-    pub(crate) echo: Rounds,
+    echo: Rounds,
 }
 
 /// The results of the rounds.
@@ -62,31 +59,32 @@ struct Round {
 }
 
 /// Measures and prints.
-pub(crate) async fn run(fleets: &[u32]) -> Vec<Compared> {
+pub(crate) async fn run(fleets: &[u32]) {
     println!("## Registration updates that change nothing, one core\n");
     println!("| devices | server | datagrams/s | processor time each, µs | core busy |");
     println!("|---|---|---|---|---|");
-    let mut compared = Vec::new();
     for &devices in fleets {
-        let (service, echo) = measure(devices).await;
+        let compared = measure(devices).await;
+        let Compared { service, echo } = &compared;
         service.show(devices, "signalbox");
         echo.show(devices, "bare echo");
-        let rate = service.rates().over(&echo.rates()).shown(2);
+        let rate = compared.ratio().shown(2);
         let cost = echo.costs().over(&service.costs()).shown(2);
         println!("| {devices} | ratio | {rate} | {cost} | |");
-        compared.push(Compared {
-            devices,
-            service,
-            echo,
-        });
     }
     println!();
-    compared
+}
+
+impl Compared {
+    /// Datagrams per second, of those of the echo.
+    pub(crate) fn ratio(&self) -> Figures {
+        self.service.rates().over(&self.echo.rates())
+    }
 }
 
 impl Rounds {
     /// Datagrams per second.
-    pub(crate) fn rates(&self) -> Figures {
+    fn rates(&self) -> Figures {
         let rate = |round: &Round| round.answered as f64 / round.took.as_secs_f64();
         self.0.iter().map(rate).collect()
     }
@@ -114,7 +112,8 @@ struct Server {
     code: u8,
 }
 
-async fn measure(devices: u32) -> (Rounds, Rounds) {
+/// Measures with this many devices.
+pub(crate) async fn measure(devices: u32) -> Compared {
     let shelf = TempStore::with_devices(devices).await;
     let line = ApiLessService::start(&shelf, shelf.store.clone());
     let echo = Echo::start();
@@ -128,9 +127,9 @@ async fn measure(devices: u32) -> (Rounds, Rounds) {
         thread: echo.thread,
         code: POST,
     };
-    let rounds = aside(move || alternate(devices, service, echo)).await;
+    let (service, echo) = aside(move || alternate(devices, service, echo)).await;
     line.stop().await;
-    rounds
+    Compared { service, echo }
 }
 
 fn alternate(devices: u32, service: Server, echo: Server) -> (Rounds, Rounds) {

@@ -27,7 +27,7 @@ const fn row(key: &'static str, label: &'static str, decimals: usize, aim: &'sta
 pub(crate) const ERRORS: &str = "errors";
 
 /// The figures of a fleet, in the order of the table.
-const ROWS: [Row; 29] = [
+const ROWS: [Row; 39] = [
     row("importS", "import of all, s", 1, "≤ 40 for a million"),
     row(
         "importProcessorUs",
@@ -64,6 +64,18 @@ const ROWS: [Row; 29] = [
     ),
     row("updateP50Ms", "update p50, ms", 2, ""),
     row("updateP99Ms", "update p99, ms", 2, ""),
+    row(
+        "updateCoreUs",
+        "processor time per update, one core, µs",
+        2,
+        "growth ≤ 1.2",
+    ),
+    row(
+        "updateEchoRatio",
+        "updates/s of one core, of a bare echo",
+        2,
+        "≥ 0.80",
+    ),
     row("sendsPerS", "durable Sends/s", 0, "≥ 30,000"),
     row(
         "sendProcessorUs",
@@ -78,6 +90,12 @@ const ROWS: [Row; 29] = [
         0,
         "",
     ),
+    row(
+        "keptSendBytes",
+        "disk per Send that is kept, retention running, bytes",
+        0,
+        "≤ 200",
+    ),
     row("actionsPerS", "actions end to end/s", 0, "≥ 6,000"),
     row(
         "actionProcessorUs",
@@ -88,6 +106,36 @@ const ROWS: [Row; 29] = [
     row("actionP50Ms", "action p50, ms", 1, ""),
     row("actionP99Ms", "action p99, ms", 1, ""),
     row("actionP999Ms", "action p99.9, ms", 1, ""),
+    row(
+        "createdPerS",
+        "actions created (202)/s, 20,000 devices",
+        0,
+        "",
+    ),
+    row(
+        "createdHttpRatio",
+        "actions created, of the same without commits",
+        2,
+        "≥ 0.50",
+    ),
+    row(
+        "createdStoreRatio",
+        "actions created, of the commits alone",
+        2,
+        "≥ 0.50",
+    ),
+    row(
+        "deliveredPerS",
+        "events/s, first Send to last 200 of a webhook",
+        0,
+        "",
+    ),
+    row(
+        "deliveredRatio",
+        "events, of the posts of the bare client",
+        2,
+        "≥ 0.60",
+    ),
     row("idlePercent", "idle, % of a core", 2, "< 2"),
     row(
         "killedReadyS",
@@ -108,6 +156,13 @@ const ROWS: [Row; 29] = [
     row(
         "deviceBytes",
         "memory per device after a restart, bytes",
+        0,
+        "≤ 2,048",
+    ),
+    row("mixedMib", "memory after a mixed load, MiB", 0, ""),
+    row(
+        "mixedDeviceBytes",
+        "memory per device after it, less the cache, bytes",
         0,
         "≤ 2,048",
     ),
@@ -147,6 +202,13 @@ impl Fleet {
     pub(crate) fn note(&mut self, key: &'static str, value: f64) {
         assert!(ROWS.iter().any(|row| row.key == key), "{key} has no row");
         self.figures.entry(key).or_default().push(value);
+    }
+
+    /// Adds the figures of all rounds.
+    pub(crate) fn note_all(&mut self, key: &'static str, figures: &Figures) {
+        for value in figures.rounds() {
+            self.note(key, *value);
+        }
     }
 
     /// The number of failed requests in all rounds.

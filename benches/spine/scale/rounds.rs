@@ -2,31 +2,46 @@
 //!
 //! ```text
 //!  on a new store, each time:  import, registration
-//!  on the last of these:       updates, idleness, Sends, actions, kill -9, restarts with either
-//!                              cache
+//!  on the last of these:       updates, idleness, Sends, actions, deliveries, a mixed load, kill -9
+//!                              during it, restarts with either cache
 //!  on an empty store:          starts with the least cache
 //! ```
 
 use std::future::pending;
+use std::net::SocketAddr;
 use std::path::Path;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-use signalbox::rest_client::{ApiKey, ClientCredentials, RestClient};
+use serde_json::{Value, json};
+use signalbox::load::Load;
+use signalbox::rest_client::{ApiKey, ClientCredentials, RestClient, WEBHOOKS};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
 use super::Options;
 use super::report::{ERRORS, Fleet};
-use crate::load;
-use crate::service::{CACHE_MIB, CACHE_MIB_MIN, OPERATOR, Service, bytes_of};
+use crate::endpoint::Endpoint;
+use crate::load::{self, Senders};
+use crate::service::{
+    CACHE_MIB, CACHE_MIB_MIN, OPERATOR, Service, bytes_of, free_port, free_udp_port,
+};
+use crate::{bare, deliveries};
 
 /// How long a service is left alone before its memory or idle time is measured.
 const SETTLED_AFTER: Duration = Duration::from_secs(3);
 
 /// The timeout of an import.
 const IMPORT_TIMEOUT: Duration = Duration::from_secs(1_800);
+
+/// The endpoint of the deliveries is on loopback.
+const SETTINGS: [(&str, &str); 1] = [("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true")];
+
+/// The mixed load: everything that devices do, in the usual shares of `signalbox load`.
+const SHARES: [&str; 2] = ["--shares", "register=5,update=45,send=45"];
+
+const MIB: f64 = 1_048_576.0;
 
 /// A figure, and its place in the report of a load.
 type Figure = (&'static str, &'static str);
@@ -36,6 +51,8 @@ pub(crate) struct ScaleRounds<'a> {
     options: &'a Options,
     begun_at: Instant,
     runtime: Runtime,
+    /// Where API and devices reach the service, also after a restart.
+    addresses: (SocketAddr, SocketAddr),
     fleet: Fleet,
 }
 
@@ -76,6 +93,7 @@ impl<'a> ScaleRounds<'a> {
             options,
             begun_at,
             runtime: runtime.expect("a runtime can be had"),
+            addresses: (free_port(), free_udp_port()),
             fleet: Fleet::of(devices),
         };
         let mut stand = rounds.set_up(1);
@@ -88,8 +106,16 @@ impl<'a> ScaleRounds<'a> {
         rounds.repeat("idleness", |rounds| rounds.idleness(&stand.service));
         rounds.sends(&mut stand);
         rounds.actions(&mut stand);
+        rounds.deliveries(&mut stand);
+        let mut load = rounds.mixed(&mut stand);
         let FleetService { service, data, .. } = stand;
-        rounds.killed(service, data.path());
+        let mut service = Some(service);
+        rounds.repeat("kill", |rounds| {
+            let killed = service.take().expect("each round starts another");
+            service = Some(rounds.killed(killed, data.path(), &mut load));
+        });
+        drop(load);
+        service.expect("each round starts another").stop();
         rounds.repeat("restart", |rounds| rounds.restart(data.path()));
         rounds.repeat("memory", |rounds| rounds.memory(data.path()));
         rounds.fleet
@@ -160,7 +186,8 @@ impl<'a> ScaleRounds<'a> {
             ("updateP99Ms", "/measurement/latencyMs/p99"),
             (ERRORS, "/errorCount"),
         ];
-        for round in self.apply("update", stand, &[]) {
+        let mut load = self.begin("update", stand, &[]);
+        for round in self.measure("update", &mut load, stand) {
             self.note("updateProcessorUs", round.processor_us());
             self.note_each(&round.report, &figures);
         }
@@ -172,7 +199,8 @@ impl<'a> ScaleRounds<'a> {
             ("sendP99Ms", "/measurement/latencyMs/p99"),
             (ERRORS, "/errorCount"),
         ];
-        for round in self.apply("send", stand, &[]) {
+        let mut load = self.begin("send", stand, &[]);
+        for round in self.measure("send", &mut load, stand) {
             self.note("sendProcessorUs", round.processor_us());
             self.note("sendDiskBytes", round.disk_bytes / round.answered());
             self.note_each(&round.report, &figures);
@@ -189,25 +217,66 @@ impl<'a> ScaleRounds<'a> {
         ];
         let token = self.authorize(stand);
         let api = format!("http://{}", stand.service.http);
-        for round in self.apply("actions", stand, &["--api", &api, "--token", &token]) {
+        let mut load = self.begin("actions", stand, &["--api", &api, "--token", &token]);
+        for round in self.measure("actions", &mut load, stand) {
             self.note("actionProcessorUs", round.processor_us());
             self.note_each(&round.report, &figures);
         }
     }
 
-    /// Applies a load for some rounds.
-    fn apply(
-        &mut self,
-        scenario: &str,
-        stand: &mut FleetService,
-        words: &[&str],
-    ) -> Vec<LoadRound> {
+    /// Sends with a webhook, and the bare client in turns with them.
+    fn deliveries(&mut self, stand: &mut FleetService) {
+        let load = self.begin("send", stand, &[]);
+        let mut senders = Senders::of(load, self.options.measured_for());
+        let endpoint = Endpoint::start();
+        self.authorize(stand);
+        let webhook = json!({
+            "name": "bench",
+            "url": format!("http://{}/hook", endpoint.address),
+            "eventTypes": [{ "type": "TELEMETRY_DATA" }],
+        });
+        let created = self.runtime.block_on(stand.api.post(WEBHOOKS, &webhook));
+        let id = created.and_then(|created| created.text("/id"));
+        let path = format!("{WEBHOOKS}/{}", id.expect("a webhook can be created"));
+        self.repeat("deliveries", |rounds| {
+            let delivered = deliveries::deliver(&mut senders, &endpoint);
+            let delivered = rounds.runtime.block_on(delivered);
+            let time = rounds.options.measured_for();
+            let bare = rounds.runtime.block_on(bare::post(&endpoint, time));
+            rounds.note("deliveredPerS", delivered.whole);
+            rounds.note("deliveredRatio", delivered.whole / bare.rate);
+        });
+        self.authorize(stand);
+        let deleted = self.runtime.block_on(stand.api.delete(&path));
+        deleted.expect("a webhook can be deleted");
+    }
+
+    /// Applies a mixed load and looks at the memory of the service after it; returns the load.
+    fn mixed(&mut self, stand: &mut FleetService) -> Load {
+        let mut load = self.begin("mixed", stand, &SHARES);
+        for round in self.measure("mixed", &mut load, stand) {
+            self.note_each(&round.report, &[(ERRORS, "/errorCount")]);
+        }
+        self.leave_alone(SETTLED_AFTER);
+        let mib = stand.service.resident_mib();
+        let bytes = (mib - f64::from(CACHE_MIB)) * MIB;
+        self.note("mixedMib", mib);
+        self.note("mixedDeviceBytes", bytes / f64::from(self.fleet.devices));
+        load
+    }
+
+    /// Registers the fleet for a load.
+    fn begin(&self, scenario: &str, stand: &mut FleetService, words: &[&str]) -> Load {
         let of = self.options.rounds;
         self.log_round(&format!("{scenario}, the fleet registers"), 0, of);
         let time = format!("{}ms", self.options.measured_for().as_millis());
         let words = [&["--duration", &time], words].concat();
-        let server = stand.service.coap();
-        let mut load = load::begin(server, self.fleet.devices, scenario, &words);
+        load::begin(stand.service.coap(), self.fleet.devices, scenario, &words)
+    }
+
+    /// Applies a load for some rounds.
+    fn measure(&self, scenario: &str, load: &mut Load, stand: &FleetService) -> Vec<LoadRound> {
+        let of = self.options.rounds;
         let round = |round| {
             let before_s = stand.service.processor_s();
             let before_bytes = bytes_of(stand.data.path()) as f64;
@@ -232,14 +301,22 @@ impl<'a> ScaleRounds<'a> {
         self.note("idlePercent", percent);
     }
 
-    /// Kills the service, which was under load until now, and starts it again.
-    fn killed(&mut self, service: Service, data: &Path) {
-        drop(service);
-        let (mut service, ready_s) = self.start(data, CACHE_MIB);
-        self.note("killedReadyS", ready_s);
-        let restored_s = service.restored(self.fleet.devices);
-        self.note("killedRestoredS", restored_s);
-        service.stop();
+    /// Kills the service during a load, shortly before that ends, and starts it again. What was
+    /// under way is repeated by the devices until it is answered.
+    fn killed(&mut self, service: Service, data: &Path, load: &mut Load) -> Service {
+        let (service, report) = thread::scope(|scope| {
+            let load = scope.spawn(|| load.measure().expect("the load can be applied").json());
+            self.leave_alone(self.options.measured_for() * 9 / 10);
+            assert!(!load.is_finished(), "the load is under way");
+            drop(service);
+            let (mut service, ready_s) = self.start(data, CACHE_MIB);
+            let restored_s = service.restored(self.fleet.devices);
+            self.note("killedReadyS", ready_s);
+            self.note("killedRestoredS", restored_s);
+            (service, load.join().expect("the load does not fail"))
+        });
+        self.note_each(&report, &[(ERRORS, "/errorCount")]);
+        service
     }
 
     fn restart(&mut self, data: &Path) {
@@ -266,13 +343,14 @@ impl<'a> ScaleRounds<'a> {
         };
         let full_mib = settled_mib(data, devices);
         let empty_mib = settled_mib(directory().path(), 0);
-        let bytes = (full_mib - empty_mib) * 1_048_576.0;
+        let bytes = (full_mib - empty_mib) * MIB;
         self.note("deviceBytes", bytes / f64::from(devices));
     }
 
     /// Starts the service and waits until it is ready; returns the seconds that took.
     fn start(&self, data: &Path, cache_mib: u32) -> (Service, f64) {
-        let mut service = Service::start(&self.options.program, data, cache_mib, &[]);
+        let program = &self.options.program;
+        let mut service = Service::start_at(program, data, cache_mib, &SETTINGS, self.addresses);
         let ready_s = self.runtime.block_on(service.ready());
         service.coap();
         (service, ready_s)
