@@ -1,6 +1,6 @@
 //! Does the service keep its promises for as long as it runs? A mixed load with loss, a webhook
-//! that refuses requests half of the time, and `kill -9` at intervals; at the end the load compares
-//! its books with the history and the webhook.
+//! that refuses requests half of the time, and `kill -9` at intervals; the last kills are
+//! followed by a check of the store, and at the end the load compares its books with the history and the webhook.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,9 @@ use crate::service::{CACHE_MIB, PROGRAM, Service, bytes_of, free_port, free_udp_
 
 /// How often memory and disk are looked at.
 const LOOK: Duration = Duration::from_secs(5);
+
+/// How often they are printed.
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// So many tries that no event uses them up before the webhook accepts requests again.
 const RETRY_MS: &str = "100,200,400,800,1600,3200,5000,5000,5000,5000,5000,5000";
@@ -46,7 +49,7 @@ struct Options {
     program: PathBuf,
 }
 
-/// Runs the soak and prints a line for each kill, then the report of the load.
+/// Runs the soak and prints a line for each minute, then the report of the load.
 pub(crate) fn run(words: &[&str]) {
     let options = Options::parse_from([&["cargo xtask bench soak"], words].concat());
     let runtime = Builder::new_current_thread().enable_all().build();
@@ -74,29 +77,52 @@ pub(crate) fn run(words: &[&str]) {
     });
     let mut load = begin_load(&options, addresses, &token);
     let begun_at = Instant::now();
-    let mut killed_at = begun_at;
-    let mut most_mib: f64 = 0.0;
+    let end = Duration::from_secs(60 * options.minutes);
+    let kill_every = Duration::from_secs(options.kill_every);
+    let (mut killed_at, mut shown_at) = (begun_at, begun_at);
+    let (mut most_mib, mut ready_s) = (0.0_f64, Vec::new());
+    let mut is_checked = false;
     let mut looks = runtime.block_on(async { interval(LOOK) });
-    println!("| minute | memory, MiB | disk, MiB | ready after the kill, s |\n|---|---|---|---|");
+    println!("| minute | memory, MiB | disk, MiB | ready after a kill, s |\n|---|---|---|---|");
     let ended = loop {
         if let Some(ended) = load.try_wait().expect("the load is a child") {
             break ended;
         }
         runtime.block_on(looks.tick());
         most_mib = most_mib.max(service.resident_mib());
-        let end = Duration::from_secs(60 * options.minutes);
-        if killed_at.elapsed().as_secs() < options.kill_every || begun_at.elapsed() > end {
-            continue;
+        if killed_at.elapsed() >= kill_every && begun_at.elapsed() <= end {
+            drop(service);
+            // A check takes time, so those before are not checked.
+            if begun_at.elapsed() + 2 * kill_every > end {
+                check(&options.program, data.path());
+                is_checked = true;
+            }
+            service = start();
+            killed_at = Instant::now();
+            ready_s.push(runtime.block_on(service.ready()));
         }
-        drop(service);
-        service = start();
-        killed_at = Instant::now();
-        let ready_s = runtime.block_on(service.ready());
-        show(&begun_at, most_mib, data.path(), &format!("{ready_s:.2}"));
-        most_mib = 0.0;
+        if shown_at.elapsed() >= MINUTE {
+            shown_at += MINUTE;
+            show(
+                &begun_at,
+                most_mib,
+                data.path(),
+                &std::mem::take(&mut ready_s),
+            );
+            most_mib = 0.0;
+        }
     };
-    show(&begun_at, service.resident_mib(), data.path(), "");
+    show(&begun_at, service.resident_mib(), data.path(), &ready_s);
     assert!(ended.success(), "the books do not agree");
+    assert!(is_checked, "the store was not checked after a kill");
+}
+
+/// Checks the store that a killed service has left.
+fn check(program: &Path, data: &Path) {
+    let mut check = Command::new(program);
+    let checked = check.arg("check").arg("--data-dir").arg(data).status();
+    let checked = checked.expect("the program runs");
+    assert!(checked.success(), "the store is not whole after a kill");
 }
 
 fn begin_load(options: &Options, (http, coap): (SocketAddr, SocketAddr), token: &str) -> Child {
@@ -112,8 +138,10 @@ fn begin_load(options: &Options, (http, coap): (SocketAddr, SocketAddr), token: 
     load.stdin(Stdio::null()).spawn().expect("the load starts")
 }
 
-fn show(begun_at: &Instant, memory_mib: f64, data: &Path, ready_s: &str) {
+fn show(begun_at: &Instant, memory_mib: f64, data: &Path, ready_s: &[f64]) {
     let minute = begun_at.elapsed().as_secs_f64() / 60.0;
     let disk_mib = bytes_of(data) as f64 / 1_048_576.0;
+    let ready_s: Vec<String> = ready_s.iter().map(|s| format!("{s:.2}")).collect();
+    let ready_s = ready_s.join(", ");
     println!("| {minute:.1} | {memory_mib:.0} | {disk_mib:.0} | {ready_s} |");
 }
