@@ -2,8 +2,9 @@
 //! server and the program an operator runs take turns.
 //!
 //! Both get the same devices, one kind of request at a time, with as many in flight. They do not do
-//! the same: the service makes every registration and every value durable before it answers, while
-//! Leshan's server keeps registrations in memory, and values not at all.
+//! the same: the service makes every registration, every value and every read with its outcome
+//! durable before it answers, while Leshan's server keeps registrations and reads in memory, and
+//! values not at all. Its builder has no API; reads reach it over the HTTP server of the JDK.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -120,11 +121,8 @@ fn compare(name: &str, scenario: &[&str], peers: &[Peer; 2], options: &Options) 
     };
     let mut measured = Vec::new();
     for (index, peer) in peers.iter().enumerate() {
-        let needs_api = *scenario == "actions";
-        if needs_api && peer.api.is_empty() {
-            continue;
-        }
-        let api = peer.api.iter().map(String::as_str).filter(|_| needs_api);
+        let api = peer.api.iter().map(String::as_str);
+        let api = api.filter(|_| *scenario == "actions");
         let words = ["--window", &window, "--duration", &time].into_iter();
         let words: Vec<&str> = words.chain(more.iter().copied()).chain(api).collect();
         let target = match words.contains(&"--psk") {
@@ -153,7 +151,7 @@ struct Peer {
     name: &'static str,
     coap: String,
     coaps: String,
-    /// Options of the load to call its API, if it has one.
+    /// Options of the load to call its API.
     api: Vec<String>,
     process: PeerProcess,
 }
@@ -182,12 +180,11 @@ impl Peer {
             answer.expect("all are imported");
             token
         });
-        let api = ["--api".into(), format!("http://{}", service.http)];
         Self {
             name: "signalbox",
             coap: format!("coap://{}", service.coap()),
             coaps: format!("coaps://{}", service.coaps()),
-            api: [&api[..], &["--token".into(), token]].concat(),
+            api: api_options(format!("http://{}", service.http), &token),
             process: PeerProcess::Signalbox(Box::new(service), data),
         }
     }
@@ -215,7 +212,7 @@ impl Peer {
             name: "Leshan",
             coap: listening("coap://"),
             coaps: listening("coaps://"),
-            api: Vec::new(),
+            api: api_options(listening("http://"), "none"),
             process: PeerProcess::Leshan(program),
         }
     }
@@ -250,6 +247,10 @@ impl Peer {
             PeerProcess::Leshan(mut program) => program.kill(),
         }
     }
+}
+
+fn api_options(base: String, token: &str) -> Vec<String> {
+    vec!["--api".into(), base, "--token".into(), token.into()]
 }
 
 /// The objects of a Java process that are left after a collection: the last line of its histogram

@@ -1,7 +1,8 @@
 // How fast is another LwM2M server? Eclipse Leshan's own, as its builder makes it, on free ports of
 // loopback: registrations in memory, without security and over DTLS with one pre-shared key for
-// every identity. It prints where it listens.
+// every identity, and reads over HTTP. It prints where it listens.
 
+import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.HexFormat;
 import org.eclipse.californium.scandium.config.DtlsConfig;
@@ -22,7 +23,7 @@ public final class PeerServer {
 
     private PeerServer() {}
 
-    public static void main(String[] arguments) {
+    public static void main(String[] arguments) throws IOException {
         boolean isCheck = arguments[0].equals("--check");
         byte[] key = isCheck ? new byte[16] : HexFormat.of().parseHex(arguments[0]);
         var endpoints =
@@ -46,6 +47,7 @@ public final class PeerServer {
         for (Protocol protocol : new Protocol[] {Protocol.COAP, Protocol.COAPS}) {
             System.out.println("listening " + server.getEndpoint(protocol).getURI());
         }
+        System.out.println("listening " + ReadApi.serve(server));
         if (isCheck) {
             server.destroy();
             System.exit(0);
