@@ -147,12 +147,13 @@ fn a_message_that_overtakes_the_finished_is_received_after_it() {
             let network = &overtaken.network;
             assert_eq!(network.security(to).is_resumed, last == Host::Client);
             assert_eq!(network.received(to), [b"one", b"two"], "{what}");
-            let mut reports = network.reports.iter();
-            let first = reports.find(|(host, _)| *host == to);
-            assert!(
-                matches!(first, Some((_, Report::Established(..)))),
-                "{what}"
-            );
+            let place = |is_it: fn(&Report) -> bool| {
+                let mut reports = network.reports.iter();
+                reports.position(|(host, report)| *host == to && is_it(report))
+            };
+            let established = place(|it| matches!(it, Report::Established(..)));
+            let received = place(|it| matches!(it, Report::Received(_)));
+            assert!(established < received, "{what}");
         }
     }
 }
