@@ -23,7 +23,7 @@ const UNEXPECTED: &str = "alert unexpected_message";
 
 /// Each attack, and what the server answers. Where a handshake or a session has to outlive the
 /// attack, the attack goes on with it and fails if it does not.
-const ATTACKS: [(&str, &str); 38] = [
+const ATTACKS: [(&str, &str); 39] = [
     ("no cookie, twice", VERIFY),
     ("a changed cookie", VERIFY),
     ("a cookie cut short", VERIFY),
@@ -36,7 +36,15 @@ const ATTACKS: [(&str, &str); 38] = [
     ("a second ClientHello", UNEXPECTED),
     ("a ChangeCipherSpec before the key exchange", NOTHING),
     ("a key exchange after the ChangeCipherSpec", NOTHING),
-    ("protected application data before the Finished", NOTHING),
+    // It is kept until the Finished, and answered after it.
+    (
+        "protected application data before the Finished",
+        "protected application_data",
+    ),
+    (
+        "protected application data before a wrong Finished",
+        DECRYPT_ERROR,
+    ),
     ("a Finished in the clear", NOTHING),
     ("a wrong Finished", DECRYPT_ERROR),
     ("fragments that overlap", NOTHING),

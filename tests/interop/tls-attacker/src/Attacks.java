@@ -175,13 +175,19 @@ final class Attacks {
                 peer -> peer.send(new ChangeCipherSpecMessage()), peer -> peer.send(Peer.ping()),
                 peer -> peer.send(new FinishedMessage()),
                 peer -> peer.receive(new ChangeCipherSpecMessage(), new FinishedMessage()));
+        add("protected application data before a wrong Finished", Peer::begin,
+                peer -> peer.send(peer.keyExchange()),
+                peer -> peer.send(new ChangeCipherSpecMessage()), peer -> peer.send(Peer.ping()),
+                peer -> peer.send(wrongFinished()));
         add("a Finished in the clear", Peer::begin, peer -> peer.send(peer.keyExchange()),
                 peer -> peer.send(new FinishedMessage()));
-        addFinished("a wrong Finished", CCM_8, UNCHANGED, peer -> {
-            FinishedMessage finished = new FinishedMessage();
-            finished.setVerifyData(Modifiable.xor(new byte[] { 1 }, 0));
-            peer.send(finished);
-        });
+        addFinished("a wrong Finished", CCM_8, UNCHANGED, peer -> peer.send(wrongFinished()));
+    }
+
+    private static FinishedMessage wrongFinished() {
+        FinishedMessage finished = new FinishedMessage();
+        finished.setVerifyData(Modifiable.xor(new byte[] { 1 }, 0));
+        return finished;
     }
 
     private void addFragments() {
