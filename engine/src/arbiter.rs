@@ -789,7 +789,7 @@ impl<H, R> Arbiter<H, R> {
             RouteDecision::Location(location, datagram) => match self.devices.at(location.device) {
                 Some((key, _)) => {
                     let arrival = Box::new(Inbound::Message(datagram));
-                    self.hand(at.now, *key, DeviceInput::Datagram(arrival), out);
+                    self.hand(at.now, key, DeviceInput::Datagram(arrival), out);
                 }
                 None => {
                     if let Err(scope) =

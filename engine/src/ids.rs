@@ -184,6 +184,13 @@ impl DeviceKey {
         Partition(self.0[0] / KEYS_PER_PARTITION)
     }
 
+    /// A key with this prefix.
+    pub(crate) fn with_prefix(prefix: [u8; 8]) -> Self {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&prefix);
+        Self(bytes)
+    }
+
     /// The half of the key that a registration's location carries.
     pub fn prefix(&self) -> [u8; 8] {
         let mut prefix = [0; 8];

@@ -27,6 +27,7 @@ pub mod event;
 pub mod firmware;
 pub mod idempotency;
 pub mod ids;
+mod indexed_map;
 pub mod job;
 pub mod key_pair;
 pub mod known_devices;

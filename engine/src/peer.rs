@@ -58,6 +58,23 @@ impl AssociationId {
     }
 }
 
+/// What makes a peer the same, in less memory: a table of peers has one for each device.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) enum PeerKey {
+    /// Without security.
+    Address {
+        ip: [u8; 16],
+        /// The interface of a link-local address.
+        scope: [u8; 4],
+        port: [u8; 2],
+        transport: Transport,
+    },
+    /// Over a security association.
+    Association([u8; 4]),
+}
+
+const _: () = assert!(size_of::<PeerKey>() <= 24);
+
 /// One value for each transport.
 #[derive(Clone, Debug)]
 pub struct ByTransport<T> {
@@ -125,6 +142,23 @@ impl Peer {
     /// The IP address.
     pub fn ip(&self) -> IpAddr {
         self.address.ip()
+    }
+
+    /// What makes it the same as another one.
+    pub(crate) fn key(&self) -> PeerKey {
+        if let Some(AssociationId(association)) = self.association {
+            return PeerKey::Association(association.get().to_be_bytes());
+        }
+        let (ip, scope) = match self.address {
+            SocketAddr::V4(v4) => (v4.ip().to_ipv6_mapped(), 0),
+            SocketAddr::V6(v6) => (*v6.ip(), v6.scope_id()),
+        };
+        PeerKey::Address {
+            ip: ip.octets(),
+            scope: scope.to_be_bytes(),
+            port: self.address.port().to_be_bytes(),
+            transport: self.transport,
+        }
     }
 
     /// The bytes that tell this endpoint of a device from others, also after a restart. The

@@ -67,7 +67,7 @@ const LAYERS: [Layer; 9] = [
 const ROOT: &str = "signalbox";
 
 /// Third-party crates that have a layer, checked in manifests.
-const CRATES: [(&str, &[&str]); 33] = [
+const CRATES: [(&str, &[&str]); 34] = [
     ("aes", &["dtls"]),
     ("aes-gcm", &["dtls"]),
     ("aws-lc-rs", &["dtls"]),
@@ -90,6 +90,7 @@ const CRATES: [(&str, &[&str]); 33] = [
     ("rustls-pki-types", &["dtls"]),
     ("rustls-webpki", &["dtls"]),
     ("url", &["engine", ROOT]),
+    ("hashbrown", &["engine"]),
     ("hmac", &["dtls", "engine"]),
     ("hdrhistogram", &["harness"]),
     ("indicatif", &[ROOT]),
@@ -104,7 +105,7 @@ const CRATES: [(&str, &[&str]); 33] = [
 ];
 
 /// Third-party crates that have a file or folder, checked in code.
-const PATHS: [(&str, &[&str]); 16] = [
+const PATHS: [(&str, &[&str]); 17] = [
     ("aes", &["dtls/src/record/protection"]),
     ("aes_gcm", &["dtls/src/record"]),
     ("cbc", &["dtls/src/record/protection"]),
@@ -125,6 +126,7 @@ const PATHS: [(&str, &[&str]); 16] = [
     ("tokio_postgres", POSTGRES),
     ("tokio_postgres_rustls", POSTGRES),
     ("jiff", &["engine/src/zone.rs"]),
+    ("hashbrown", &["engine/src/indexed_map.rs"]),
     (
         "hmac",
         &[

@@ -9,7 +9,8 @@ use std::collections::HashMap;
 use std::num::NonZeroU64;
 
 use crate::ids::DeviceKey;
-use crate::peer::Peer;
+use crate::indexed_map::IndexedMap;
+use crate::peer::{Peer, PeerKey};
 
 /// Devices by peer.
 ///
@@ -19,7 +20,7 @@ use crate::peer::Peer;
 #[derive(Debug, Default)]
 pub struct PeerTable {
     /// Devices by the peer of their registration.
-    device_by_peer: HashMap<Peer, DeviceKey>,
+    device_by_peer: IndexedMap<PeerKey, DeviceKey>,
     /// Devices by the peer of their exchange, if they are not registered there.
     device_by_exchange_peer: HashMap<Peer, DeviceKey>,
     /// How often a device took over a peer from another one.
@@ -58,7 +59,7 @@ impl PeerTable {
                 self.end_exchange(device, binding)
             }
             (Some(peer), None) => {
-                leave(&mut self.device_by_peer, device, peer);
+                self.leave(device, peer);
                 binding.takeovers = None;
             }
             (None, None) => {}
@@ -73,9 +74,9 @@ impl PeerTable {
             return;
         }
         if from != to {
-            leave(&mut self.device_by_peer, device, from);
+            self.leave(device, from);
         }
-        if let Some(other) = self.device_by_peer.insert(to, device)
+        if let Some(other) = self.device_by_peer.insert(to.key(), device)
             && other != device
         {
             self.takeovers += 1;
@@ -95,7 +96,7 @@ impl PeerTable {
 
     /// The device that is registered at the peer of a request.
     pub fn device_at(&self, peer: Peer) -> Option<DeviceKey> {
-        self.device_by_peer.get(&peer).copied()
+        self.device_by_peer.get(&peer.key()).copied()
     }
 
     /// The device that may answer from a peer: the one in an exchange there, or else the registered
@@ -106,15 +107,18 @@ impl PeerTable {
     }
 
     fn end_exchange(&mut self, device: DeviceKey, binding: &mut PeerBinding) {
-        if let Some(peer) = binding.exchange_peer.take() {
-            leave(&mut self.device_by_exchange_peer, device, *peer);
+        if let Some(peer) = binding.exchange_peer.take()
+            && self.device_by_exchange_peer.get(&peer) == Some(&device)
+        {
+            self.device_by_exchange_peer.remove(&peer);
         }
     }
-}
 
-fn leave(device_by_peer: &mut HashMap<Peer, DeviceKey>, device: DeviceKey, peer: Peer) {
-    if device_by_peer.get(&peer) == Some(&device) {
-        device_by_peer.remove(&peer);
+    fn leave(&mut self, device: DeviceKey, peer: Peer) {
+        let peer = peer.key();
+        if self.device_by_peer.get(&peer) == Some(&device) {
+            self.device_by_peer.remove(&peer);
+        }
     }
 }
 
