@@ -40,7 +40,11 @@ const SECURED: [&str; 4] = [
 const ROUND: [&str; 4] = ["--duration", "3s", "--window", "64"];
 
 /// The timeout of an import.
-const IMPORT_TIMEOUT: Duration = Duration::from_secs(300);
+const IMPORT_TIMEOUT: Duration = Duration::from_secs(1_800);
+
+/// The sessions that the service may have for each device: a new one is there before the one that
+/// it replaces has ended, and an arbiter may have more than its part of all devices.
+const SESSIONS_PER_DEVICE: u32 = 3;
 
 const MIB: f64 = 1_048_576.0;
 
@@ -114,7 +118,9 @@ impl RequestFigures {
 fn measure(devices: u32) -> Measured {
     let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"));
     let data = data.expect("the build's directory takes another");
-    let mut service = Service::start(PROGRAM.as_ref(), data.path(), CACHE_MIB, &[]);
+    let sessions_max = (devices * SESSIONS_PER_DEVICE).to_string();
+    let settings = [("SIGNALBOX_DTLS_SESSIONS_MAX", sessions_max.as_str())];
+    let mut service = Service::start(PROGRAM.as_ref(), data.path(), CACHE_MIB, &settings);
     import(&service, devices);
     let coap = format!("coap://{}", service.coap());
     let coaps = format!("coaps://{}", service.coaps());

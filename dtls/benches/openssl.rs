@@ -6,6 +6,7 @@
 //! talk to them in turns, with a pre-shared key, CCM_8 and a stateless cookie; the server of this
 //! crate gives them Connection IDs, which OpenSSL does not know. Processor time is that of the
 //! server, system calls included. It needs Linux, a C compiler and the headers of OpenSSL.
+//! `SESSIONS` takes another number of sessions.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -53,15 +54,16 @@ fn main() {
     if !words.iter().any(|word| word == "--bench") {
         return;
     }
+    let sessions = env::var("SESSIONS").map_or(SESSIONS, |it| it.parse().expect("a number"));
     let own = env::current_exe().expect("the bench is a file");
     let foreign = compile_server();
     let mut measured = [Vec::new(), Vec::new()];
     for _ in 0..ROUNDS {
-        measured[0].push(Costs::of(&own, "serve", &[]));
-        measured[1].push(Costs::of(&foreign, "", &[&hex(&KEY)]));
+        measured[0].push(Costs::of(sessions, &own, "serve", &[]));
+        measured[1].push(Costs::of(sessions, &foreign, "", &[&hex(&KEY)]));
     }
     println!(
-        "{SESSIONS} handshakes, then {} records each way, {CLIENTS} clients at a time, the median \
+        "{sessions} handshakes, then {} records each way, {CLIENTS} clients at a time, the median \
          of {ROUNDS} rounds (least–most):\n",
         RECORDS * CLIENTS
     );
@@ -108,15 +110,15 @@ impl Costs {
 
     /// Starts a server and measures it. Its first arguments are a word, if there is one, and a
     /// port.
-    fn of(program: &Path, word: &str, more: &[&str]) -> Self {
+    fn of(sessions: u32, program: &Path, word: &str, more: &[&str]) -> Self {
         let server = MeasuredServer::start(program, word, more);
         make_sessions(&server, 0..WARM_UP);
         let (bytes, begun, spent) = server.now();
-        make_sessions(&server, WARM_UP..WARM_UP + SESSIONS);
+        make_sessions(&server, WARM_UP..WARM_UP + sessions);
         let (bytes_then, ended, spent_then) = server.now();
-        let handshakes = f64::from(SESSIONS);
+        let handshakes = f64::from(sessions);
         let (handshake_s, handshake_us) = (ended - begun, spent_then - spent);
-        let first = WARM_UP + SESSIONS;
+        let first = WARM_UP + sessions;
         let clients = (first..first + CLIENTS).map(|number| Client::connect(&server, number));
         let clients: Vec<Client> = clients.collect();
         let (_, begun, spent) = server.now();

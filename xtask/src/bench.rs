@@ -9,7 +9,8 @@ cargo xtask bench campaign [OPTION VALUE]..  firmware campaigns beside bare tran
 cargo xtask bench console [OPTION VALUE]..   the views of the console in Chromium
 cargo xtask bench flood [OPTION VALUE]..     updates of a fleet while the service is flooded
 cargo xtask bench openssl                    the DTLS of the service beside OpenSSL
-cargo xtask bench peers [OPTION VALUE]..     the service and Leshan's server under the same load
+cargo xtask bench peers [OPTION VALUE]..     the service and Leshan's server under the same load,
+                                             then what `bench openssl` measures
 cargo xtask bench scale [OPTION VALUE]..     fleets up to a million
 cargo xtask bench soak [OPTION VALUE]..      a mixed load with kills, and its books
 cargo xtask bench MEASUREMENT [NUMBERS]      as `cargo bench --bench spine -- MEASUREMENT [NUMBERS]`
@@ -22,16 +23,37 @@ pub(crate) fn run(words: &[&str]) -> Result<(), Stop> {
         return Ok(());
     }
     match words.first() {
-        Some(&"peers") => prepare::peers()?,
+        Some(&"peers") => {
+            prepare::peers()?;
+            prepare::openssl()?;
+        }
         Some(&"console") => prepare::browser()?,
         Some(&"openssl") => prepare::openssl()?,
         _ => {}
     }
-    let mut bench = cargo();
-    bench.args(["bench", "--locked"]);
     match words {
-        ["openssl"] => bench.args(["-p", "dtls", "--bench", "openssl"]),
-        _ => bench.args(["--bench", "spine", "--"]).args(words),
-    };
+        ["openssl"] => openssl(&[]),
+        ["peers", options @ ..] if !options.contains(&"--help") => {
+            spine(words)?;
+            openssl(options)
+        }
+        _ => spine(words),
+    }
+}
+
+fn spine(words: &[&str]) -> Result<(), Stop> {
+    let mut bench = cargo();
+    bench.args(["bench", "--locked", "--bench", "spine", "--"]);
+    steps::run(bench.args(words))
+}
+
+/// Beside OpenSSL, with as many sessions as `--devices` says.
+fn openssl(options: &[&str]) -> Result<(), Stop> {
+    let mut bench = cargo();
+    bench.args(["bench", "--locked", "-p", "dtls", "--bench", "openssl"]);
+    let devices = options.iter().skip_while(|word| **word != "--devices");
+    if let Some(devices) = devices.clone().nth(1) {
+        bench.env("SESSIONS", devices);
+    }
     steps::run(&mut bench)
 }
