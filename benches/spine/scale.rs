@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use actix_rt::System;
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Parser, value_parser};
+use harness::load::figures::Figures;
 
 use self::place::MachineInfo;
 use self::report::{Fleet, Report};
@@ -97,15 +98,26 @@ pub(crate) fn run(words: &[&str]) {
 /// Measures what needs no program of its own, and notes it with the fleets.
 async fn compare(options: &Options, fleets: &mut [Fleet]) {
     if let Some(largest) = fleets.last_mut() {
-        largest.note_all("keptSendBytes", &kept_sends::measure(options.rounds).await);
+        note_all(
+            largest,
+            "keptSendBytes",
+            &kept_sends::measure(options.rounds).await,
+        );
         let created = creates::measure(options.rounds).await;
-        largest.note_all("createdPerS", &created.rates());
-        largest.note_all("createdHttpRatio", &created.of_http());
-        largest.note_all("createdStoreRatio", &created.of_store());
+        note_all(largest, "createdPerS", &created.rates());
+        note_all(largest, "createdHttpRatio", &created.of_http());
+        note_all(largest, "createdStoreRatio", &created.of_store());
     }
     for fleet in fleets.iter_mut().filter(|_| options.echo) {
         let compared = updates::measure(fleet.devices).await;
-        fleet.note_all("updateCoreUs", &compared.service.costs());
-        fleet.note_all("updateEchoRatio", &compared.ratio());
+        note_all(fleet, "updateCoreUs", &compared.service.costs());
+        note_all(fleet, "updateEchoRatio", &compared.ratio());
+    }
+}
+
+/// Adds the figures of all rounds.
+fn note_all(fleet: &mut Fleet, key: &'static str, figures: &Figures) {
+    for value in figures.rounds() {
+        fleet.note(key, *value);
     }
 }

@@ -204,13 +204,6 @@ impl Fleet {
         self.figures.entry(key).or_default().push(value);
     }
 
-    /// Adds the figures of all rounds.
-    pub(crate) fn note_all(&mut self, key: &'static str, figures: &Figures) {
-        for value in figures.rounds() {
-            self.note(key, *value);
-        }
-    }
-
     /// The number of failed requests in all rounds.
     pub(crate) fn errors(&self) -> f64 {
         let errors = self.figures.get(ERRORS).into_iter();

@@ -149,9 +149,11 @@ impl Plan {
         }
         let bytes = steps.0.iter().map(PlanStep::bytes).sum();
         let mut checks: Vec<Check> = batch.expects.iter().map(Check::of).collect();
-        let also_free = batch.expects.iter().filter_map(|expect| match expect {
-            Expect::Free(name) => key::common_name_of(name),
-            _ => None,
+        let also_free = batch.expects.iter().filter_map(|expect| {
+            let Expect::Free(name) = expect else {
+                return None;
+            };
+            key::common_name_of(name)
         });
         checks.extend(also_free.map(Check::Absent));
         Self {
