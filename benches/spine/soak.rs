@@ -1,6 +1,7 @@
 //! Does the service keep its promises for as long as it runs? A mixed load with loss, a webhook
-//! that refuses requests half of the time, and `kill -9` at intervals; the last kills are
-//! followed by a check of the store, and at the end the load compares its books with the history and the webhook.
+//! that refuses requests half of the time, and `kill -9` at intervals; the last kills are followed
+//! by a check of the store, and at the end the load compares its books with the history and the
+//! webhook.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -2,8 +2,8 @@
 //!
 //! The weight is the resident memory of a process with a million sessions, each made by a
 //! handshake; `SESSIONS` takes another number. The cost of a handshake is the server's share. Ten
-//! thousand handshakes that go no further are weighed, too, alone and with as many protected records
-//! before their keys as an endpoint keeps.
+//! thousand handshakes that go no further are weighed, too, alone and with as many protected
+//! records before their keys as an endpoint keeps.
 
 use std::hint::black_box;
 use std::net::SocketAddr;

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  on a new store, each time:  import, registration
-//!  on the last of these:       updates, idleness, Sends, actions, deliveries, a mixed load, kill -9
-//!                              during it, restarts with either cache
+//!  on the last of these:       updates, idleness, Sends, actions, deliveries, a mixed load,
+//!                              kill -9 during it, restarts with either cache
 //!  on an empty store:          starts with the least cache
 //! ```
 

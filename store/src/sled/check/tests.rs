@@ -477,7 +477,7 @@ fn a_row_that_says_something_else_is_found_by_name() {
             Problem::Different,
         ),
         (
-            key::common_name(device(&acme(), 1).iccid.as_str()),
+            key::name(&engine::change::UniqueName::Iccid(device(&acme(), 1).iccid)),
             write_name_owner(other).into(),
             "unique names of devices",
             Problem::Different,
