@@ -39,11 +39,12 @@ impl Endpoint {
             return None;
         }
         let start = ClientHelloStart::decode(&mut Reader::new(fragment.bytes)).ok()?;
-        if current.is_some_and(|id| self.is_hello_of(id, &start)) {
+        let secret = &self.config.cookie_secret;
+        let has_cookie = cookie::is_valid(secret, moment.now, peer, &start);
+        if current.is_some_and(|id| self.is_hello_of(id, &start, has_cookie)) {
             return None;
         }
-        let secret = &self.config.cookie_secret;
-        if !cookie::is_valid(secret, moment.now, peer, &start) {
+        if !has_cookie {
             self.counters.cookies_sent += 1;
             let cookie = cookie::make(secret, moment.now, peer, &start);
             send_hello_verify_request(&cookie, record, &fragment, peer, out);
@@ -67,16 +68,27 @@ impl Endpoint {
     }
 
     /// Whether a ClientHello, repeated, is the one that a handshake began with, also when it has
-    /// led to a session: in a second handshake, the rest of the client's flight would be wrong. As
-    /// a client we await none.
-    fn is_hello_of(&self, id: AssociationId, start: &ClientHelloStart<'_>) -> bool {
-        let begun_by = self.associations.find(id).and_then(|it| match &it.state {
-            AssociationState::Handshaking(handshake) => begun_by(&handshake.role),
-            AssociationState::Established(established) => {
-                established.last_flight.as_ref()?.begun_by
-            }
-        });
-        begun_by == Some(start.random) && !start.cookie.is_empty()
+    /// led to a session: in a second handshake, the rest of the client's flight would be wrong. A
+    /// client whose randoms repeat can begin anew once there is a session: its hello has no valid
+    /// cookie then. As a client we await none.
+    fn is_hello_of(
+        &self,
+        id: AssociationId,
+        start: &ClientHelloStart<'_>,
+        has_cookie: bool,
+    ) -> bool {
+        let is_begun_by = |random| random == Some(start.random);
+        self.associations
+            .find(id)
+            .is_some_and(|it| match &it.state {
+                AssociationState::Handshaking(handshake) => {
+                    is_begun_by(begun_by(&handshake.role)) && !start.cookie.is_empty()
+                }
+                AssociationState::Established(established) => {
+                    let last_flight = established.last_flight.as_ref();
+                    is_begun_by(last_flight.and_then(|it| it.begun_by)) && has_cookie
+                }
+            })
     }
 
     pub(super) fn handle_fragments(
