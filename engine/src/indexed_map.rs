@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, DefaultHasher, Hash};
 
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 /// Hashes as the map of the standard library does, with a secret of its own: whoever chooses the
 /// keys cannot make them collide.
@@ -25,21 +26,28 @@ pub(crate) struct IndexedMap<K, V, S = KeyedHasher> {
 impl<K: Eq + Hash, V, S: BuildHasher> IndexedMap<K, V, S> {
     /// Sets the value of a key, and returns the previous one.
     pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
-        if let Some((_, present)) = self.entry_mut(&key) {
-            return Some(std::mem::replace(present, value));
-        }
-        let index = u32::try_from(self.entries.len()).expect("a process has no 2^32 devices");
-        if self.entries.len() == self.entries.capacity() {
-            self.entries.reserve_exact(self.entries.len() / 8 + 1);
-        }
-        let hash = self.hasher.hash_one(&key);
-        self.entries.push((key, value));
         let Self {
-            entries, hasher, ..
+            entries,
+            index_by_hash,
+            hasher,
         } = self;
+        let is_key = |index: &u32| entries[*index as usize].0 == key;
         let hash_of = |index: &u32| hasher.hash_one(&entries[*index as usize].0);
-        self.index_by_hash.insert_unique(hash, index, hash_of);
-        None
+        match index_by_hash.entry(hasher.hash_one(&key), is_key, hash_of) {
+            Entry::Occupied(found) => {
+                let (_, present) = &mut entries[*found.get() as usize];
+                Some(std::mem::replace(present, value))
+            }
+            Entry::Vacant(place) => {
+                let index = u32::try_from(entries.len());
+                place.insert(index.expect("a process has no 2^32 devices"));
+                if entries.len() == entries.capacity() {
+                    entries.reserve_exact(entries.len() / 8 + 1);
+                }
+                entries.push((key, value));
+                None
+            }
+        }
     }
 
     /// Removes a key with its value.
