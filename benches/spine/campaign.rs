@@ -19,7 +19,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::interval;
 
 use self::running::RunningDevices;
-use crate::service::{CACHE_MIB, PROGRAM, Service};
+use crate::service::{CACHE_MIB, MIB, PROGRAM, Service};
 use crate::{device_link, load};
 
 /// The other devices, and their customer's names for them.
@@ -41,8 +41,6 @@ const LOOKS_PER_CALL: u32 = 4;
 
 /// Measurements of the other devices' updates before a campaign.
 const ROUNDS: usize = 5;
-
-const MIB: f64 = 1_048_576.0;
 
 /// Measures firmware campaigns
 #[derive(Parser)]

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use signalbox::rest_client::{ApiKey, ClientCredentials};
 use tokio::runtime::Builder;
 
-use crate::load;
+use crate::load::{self, IMPORT_TIMEOUT};
 use crate::playwright;
 use crate::program::Program;
 use crate::scale::place::MachineInfo;
@@ -26,8 +26,6 @@ const UNREGISTERED: u32 = 100;
 
 /// Devices that are looked at, in turn: more than rounds repeat, so that no answer is a cached one.
 const LOOKED_AT: u32 = 50;
-
-const IMPORT_TIMEOUT: Duration = Duration::from_secs(1_800);
 
 /// The timeout of all rounds in the browser.
 const PATIENCE: Duration = Duration::from_secs(1_800);

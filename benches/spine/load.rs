@@ -37,6 +37,9 @@ pub(crate) fn begin_at(target: &str, devices: u32, scenario: &str, words: &[&str
     load
 }
 
+/// The timeout of an import of any fleet.
+pub(crate) const IMPORT_TIMEOUT: Duration = Duration::from_secs(1_800);
+
 /// The lines that import the devices of a load, each with its name and its address.
 pub(crate) fn lines(devices: u32) -> String {
     let pattern = "{:019}".parse().expect("a pattern");

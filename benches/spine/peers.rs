@@ -20,12 +20,10 @@ use tokio::runtime::Builder;
 
 use crate::load;
 use crate::program::Program;
-use crate::service::{CACHE_MIB, PROGRAM, Service};
+use crate::service::{CACHE_MIB, MIB, PROGRAM, Service};
 
 /// Where `cargo xtask bench peers` puts Leshan's server.
 const LESHAN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/interop/leshan-server");
-
-const MIB: f64 = 1_048_576.0;
 
 /// The timeout of an import.
 const IMPORT_TIMEOUT: Duration = Duration::from_secs(60);

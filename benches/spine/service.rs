@@ -30,6 +30,9 @@ pub(crate) const CACHE_MIB: u32 = 256;
 /// The smallest size of the store's cache.
 pub(crate) const CACHE_MIB_MIN: u32 = 16;
 
+/// The bytes of a MiB.
+pub(crate) const MIB: f64 = 1_048_576.0;
+
 /// The longest time for a start and the restoration of a fleet of any size.
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -157,7 +160,7 @@ impl Service {
 
     /// Its resident memory.
     pub(crate) fn resident_mib(&self) -> f64 {
-        kernel::resident_bytes(self.program.pid()) as f64 / 1_048_576.0
+        kernel::resident_bytes(self.program.pid()) as f64 / MIB
     }
 
     /// The processor time of its threads, in seconds.

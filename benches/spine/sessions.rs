@@ -1,8 +1,6 @@
 //! What does DTLS cost a device's messages, a handshake, and an idle session? The program an
 //! operator runs, with as many devices over plain CoAP as over DTLS.
 
-use std::time::Duration;
-
 use harness::load::addressing::{EndpointPattern, Network};
 use harness::load::behaviour::PreSharedKey;
 use harness::load::figures::Figures;
@@ -10,8 +8,8 @@ use signalbox::load::{Load, import_lines};
 use signalbox::rest_client::ClientCredentials;
 use tokio::runtime::Builder;
 
-use crate::load;
-use crate::service::{CACHE_MIB, PROGRAM, Service};
+use crate::load::{self, IMPORT_TIMEOUT};
+use crate::service::{CACHE_MIB, MIB, PROGRAM, Service};
 
 /// The default numbers of sessions.
 pub(crate) const FLEETS: [u32; 2] = [10_000, 100_000];
@@ -39,14 +37,9 @@ const SECURED: [&str; 4] = [
 /// How a round is applied.
 const ROUND: [&str; 4] = ["--duration", "3s", "--window", "64"];
 
-/// The timeout of an import.
-const IMPORT_TIMEOUT: Duration = Duration::from_secs(1_800);
-
 /// The sessions that the service may have for each device: a new one is there before the one that
 /// it replaces has ended, and an arbiter may have more than its part of all devices.
 const SESSIONS_PER_DEVICE: u32 = 3;
-
-const MIB: f64 = 1_048_576.0;
 
 /// Measures and prints.
 pub(crate) fn run(fleets: &[u32]) {

@@ -12,7 +12,7 @@ use clap::{Parser, value_parser};
 use tokio::runtime::Builder;
 use tokio::time::interval;
 
-use crate::service::{CACHE_MIB, PROGRAM, Service, bytes_of, free_port, free_udp_port};
+use crate::service::{CACHE_MIB, MIB, PROGRAM, Service, bytes_of, free_port, free_udp_port};
 
 /// How often memory and disk are looked at.
 const LOOK: Duration = Duration::from_secs(5);
@@ -141,7 +141,7 @@ fn begin_load(options: &Options, (http, coap): (SocketAddr, SocketAddr), token: 
 
 fn show(begun_at: &Instant, memory_mib: f64, data: &Path, ready_s: &[f64]) {
     let minute = begun_at.elapsed().as_secs_f64() / 60.0;
-    let disk_mib = bytes_of(data) as f64 / 1_048_576.0;
+    let disk_mib = bytes_of(data) as f64 / MIB;
     let ready_s: Vec<String> = ready_s.iter().map(|s| format!("{s:.2}")).collect();
     let ready_s = ready_s.join(", ");
     println!("| {minute:.1} | {memory_mib:.0} | {disk_mib:.0} | {ready_s} |");

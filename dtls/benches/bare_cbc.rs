@@ -13,7 +13,9 @@
 //! `RECORDS=1000000 cargo bench -p dtls --bench bare_cbc` takes another number of records for each
 //! class.
 
-use std::net::SocketAddr;
+#[path = "support/fixture.rs"]
+mod fixture;
+
 use std::sync::Arc;
 use std::time::Instant;
 use std::{env, iter};
@@ -24,9 +26,10 @@ use cbc::cipher::array::Array;
 use cbc::cipher::consts::U16;
 use cbc::cipher::{BlockModeEncrypt, KeyIvInit};
 use dtls::{CipherSuite, ClientConfig, Config, ConnectionIdOffer, Effect, Effects, Endpoint};
-use dtls::{Moment, Timestamp};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+
+use fixture::{client_address, fill, moment, server_address};
 
 const KEY: &[u8] = &[7; 16];
 const MAC_LENGTH: usize = 32;
@@ -340,29 +343,4 @@ fn server_with_session(config: &Arc<Config>, chance: &mut u64) -> Endpoint {
         from_server.clear();
     }
     server
-}
-
-fn moment<'e>(entropy: &'e mut dyn dtls::Entropy) -> Moment<'e> {
-    Moment {
-        now: Timestamp::from_ms(1_800_000_000_000),
-        entropy,
-    }
-}
-
-/// SplitMix64.
-fn fill(state: &mut u64, bytes: &mut [u8]) {
-    for chunk in bytes.chunks_mut(8) {
-        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        chunk.copy_from_slice(&(mixed ^ (mixed >> 31)).to_be_bytes()[..chunk.len()]);
-    }
-}
-
-fn server_address() -> SocketAddr {
-    SocketAddr::from(([192, 0, 2, 1], 5_684))
-}
-
-fn client_address() -> SocketAddr {
-    SocketAddr::from(([198, 51, 100, 7], 40_000))
 }

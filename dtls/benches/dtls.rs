@@ -5,6 +5,9 @@
 //! thousand handshakes that go no further are weighed, too, alone and with as many protected
 //! records before their keys as an endpoint keeps.
 
+#[path = "support/fixture.rs"]
+mod fixture;
+
 use std::hint::black_box;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,6 +19,8 @@ use dtls::{
     AssociationId, CipherSuite, ClientConfig, Config, Effect, Effects, Endpoint, Moment,
     Resumption, TicketKey, Timestamp,
 };
+
+use fixture::{client_address, fill, moment, server_address};
 
 const KEY: &[u8] = &[7; 16];
 const HALF_OPEN: usize = 10_000;
@@ -64,7 +69,7 @@ fn half_open() {
         let address = spoofed(number);
         let mut client = Endpoint::new(Arc::new(Config::new([2; 32])));
         let config = ClientConfig::with_psk(b"meter-1", KEY);
-        let connected = client.connect(&mut moment, server(), config, &mut from_client);
+        let connected = client.connect(&mut moment, server_address(), config, &mut from_client);
         connected.expect("room");
         let hello = datagrams(&from_client).remove(0);
         from_client.clear();
@@ -73,7 +78,7 @@ fn half_open() {
         first.push((address, hello));
         let request = datagrams(&from_server).remove(0);
         from_server.clear();
-        client.handle_datagram(&mut moment, server(), &request, &mut from_client);
+        client.handle_datagram(&mut moment, server_address(), &request, &mut from_client);
         second.push((address, datagrams(&from_client).remove(0)));
         from_client.clear();
     }
@@ -189,9 +194,9 @@ fn floods(criterion: &mut Criterion) {
         entropy: &mut entropy,
     };
     let client = ClientConfig::with_psk(b"meter-1", KEY);
-    let connected = pair
-        .client
-        .connect(&mut moment, server(), client, &mut pair.from_client);
+    let connected =
+        pair.client
+            .connect(&mut moment, server_address(), client, &mut pair.from_client);
     connected.expect("room");
     let hello = datagrams(&pair.from_client).remove(0);
     let mut out = Effects::new();
@@ -243,9 +248,9 @@ impl Pair {
         let state = &mut self.state;
         let mut entropy = |bytes: &mut [u8]| fill(state, bytes);
         let mut moment = moment(&mut entropy);
-        let connected = self
-            .client
-            .connect(&mut moment, server(), config, &mut self.from_client);
+        let connected =
+            self.client
+                .connect(&mut moment, server_address(), config, &mut self.from_client);
         let id = connected.expect("room");
         while !self.from_client.is_empty() {
             self.serve();
@@ -292,8 +297,12 @@ impl Pair {
         let mut moment = moment(&mut entropy);
         for effect in self.from_server.iter() {
             if let Effect::Send { datagram, .. } = effect {
-                self.client
-                    .handle_datagram(&mut moment, server(), datagram, &mut self.from_client);
+                self.client.handle_datagram(
+                    &mut moment,
+                    server_address(),
+                    datagram,
+                    &mut self.from_client,
+                );
             }
         }
         for effect in self.from_client.iter() {
@@ -308,13 +317,6 @@ impl Pair {
     }
 }
 
-fn moment<'e>(entropy: &'e mut dyn dtls::Entropy) -> Moment<'e> {
-    Moment {
-        now: Timestamp::from_ms(1_800_000_000_000),
-        entropy,
-    }
-}
-
 fn datagrams(effects: &Effects) -> Vec<Vec<u8>> {
     let mut datagrams = Vec::new();
     for effect in effects.iter() {
@@ -323,24 +325,6 @@ fn datagrams(effects: &Effects) -> Vec<Vec<u8>> {
         }
     }
     datagrams
-}
-
-/// SplitMix64: the cost of the operating system's entropy is not the crate's.
-fn fill(state: &mut u64, bytes: &mut [u8]) {
-    for chunk in bytes.chunks_mut(8) {
-        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        chunk.copy_from_slice(&(mixed ^ (mixed >> 31)).to_be_bytes()[..chunk.len()]);
-    }
-}
-
-fn server() -> SocketAddr {
-    SocketAddr::from(([192, 0, 2, 1], 5_684))
-}
-
-fn client_address() -> SocketAddr {
-    SocketAddr::from(([198, 51, 100, 7], 40_000))
 }
 
 fn spoofed(number: usize) -> SocketAddr {

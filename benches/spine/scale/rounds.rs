@@ -23,25 +23,20 @@ use tokio::time::timeout;
 use super::Options;
 use super::report::{ERRORS, Fleet};
 use crate::endpoint::Endpoint;
-use crate::load::{self, Senders};
+use crate::load::{self, IMPORT_TIMEOUT, Senders};
 use crate::service::{
-    CACHE_MIB, CACHE_MIB_MIN, OPERATOR, Service, bytes_of, free_port, free_udp_port,
+    CACHE_MIB, CACHE_MIB_MIN, MIB, OPERATOR, Service, bytes_of, free_port, free_udp_port,
 };
 use crate::{bare, deliveries};
 
 /// How long a service is left alone before its memory or idle time is measured.
 const SETTLED_AFTER: Duration = Duration::from_secs(3);
 
-/// The timeout of an import.
-const IMPORT_TIMEOUT: Duration = Duration::from_secs(1_800);
-
 /// The endpoint of the deliveries is on loopback.
 const SETTINGS: [(&str, &str); 1] = [("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true")];
 
 /// The mixed load: everything that devices do, in the usual shares of `signalbox load`.
 const SHARES: [&str; 2] = ["--shares", "register=5,update=45,send=45"];
-
-const MIB: f64 = 1_048_576.0;
 
 /// A figure, and its place in the report of a load.
 type Figure = (&'static str, &'static str);
