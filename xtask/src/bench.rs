@@ -22,20 +22,20 @@ pub(crate) fn run(words: &[&str]) -> Result<(), Stop> {
         print!("{USAGE}");
         return Ok(());
     }
-    match words.first() {
-        Some(&"peers") => {
+    match words {
+        ["openssl"] => {
+            prepare::openssl()?;
+            openssl(&[])
+        }
+        ["peers", options @ ..] if !options.contains(&"--help") => {
             prepare::peers()?;
             prepare::openssl()?;
-        }
-        Some(&"console") => prepare::browser()?,
-        Some(&"openssl") => prepare::openssl()?,
-        _ => {}
-    }
-    match words {
-        ["openssl"] => openssl(&[]),
-        ["peers", options @ ..] if !options.contains(&"--help") => {
             spine(words)?;
             openssl(options)
+        }
+        ["console", ..] => {
+            prepare::browser()?;
+            spine(words)
         }
         _ => spine(words),
     }
