@@ -100,6 +100,9 @@ pub struct ClientConfig {
     pub server_public_key: Box<[u8]>,
     /// A session to resume.
     pub resumption: Option<Resumption>,
+    /// Whether the server may hand over the session in a ticket (RFC 5077); otherwise it can be
+    /// resumed by its id alone. Default: yes.
+    pub accepts_tickets: bool,
     /// The longest plaintext of a record that is accepted (RFC 8449), at least 64.
     pub record_size_limit: Option<u16>,
     /// The longest plaintext of a record of either side (RFC 6066 section 4); a server that answers
@@ -175,6 +178,7 @@ impl ClientConfig {
             signing_key: None,
             server_public_key: Box::default(),
             resumption: None,
+            accepts_tickets: true,
             record_size_limit: None,
             max_fragment_length: None,
         }

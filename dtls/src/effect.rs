@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::ops::Range;
 
+use zeroize::Zeroizing;
+
 use crate::alert::AlertDescription;
 use crate::association::AssociationId;
 use crate::cipher_suite::CipherSuite;
@@ -63,6 +65,10 @@ pub enum Effect<'e> {
         security: Security,
         /// What a client can resume the session with.
         resumption: Option<&'e Resumption>,
+        /// The record with which a server resumes the session by its id, if the client has no
+        /// ticket. It contains the secret of the session. A caller that keeps it, sealed, gives it
+        /// to [`Endpoint::cache`](crate::Endpoint::cache) after a restart.
+        cached: Option<&'e [u8]>,
     },
     /// A datagram of an established association has arrived.
     Received {
@@ -174,6 +180,7 @@ pub(crate) struct Establishment {
     pub(crate) identity: Identity,
     pub(crate) security: Security,
     pub(crate) resumption: Option<Resumption>,
+    pub(crate) cached: Option<Zeroizing<Vec<u8>>>,
 }
 
 impl Effects {
@@ -274,6 +281,7 @@ impl Effects {
                 identity: &it.identity,
                 security: it.security,
                 resumption: it.resumption.as_ref(),
+                cached: it.cached.as_ref().map(|record| record.as_slice()),
             },
             Item::Received(association, range) => Effect::Received {
                 association: *association,

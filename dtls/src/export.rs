@@ -1,8 +1,11 @@
 //! How do sessions get to the next process? As records that the caller seals.
 //!
-//! A record contains keys, and the number that the next nonce is made of. It is used once: a
-//! session that is imported twice, or imported while its origin goes on, uses a nonce twice, and
-//! AES-CCM and AES-GCM then reveal what they hide.
+//! The record of a session contains keys, and the number that the next nonce is made of. It is used
+//! once: a session that is imported twice, or imported while its origin goes on, uses a nonce
+//! twice, and AES-CCM and AES-GCM then reveal what they hide.
+//!
+//! The record of a cached session, which can be resumed by its id, contains its master secret. A
+//! handshake makes new keys of it, so it may be used as often as one likes.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -12,7 +15,7 @@ use zeroize::Zeroizing;
 use crate::association::{Association, AssociationId, AssociationState, Established};
 use crate::config::Config;
 use crate::endpoint::Endpoint;
-use crate::handshake::resumption::Resumable;
+use crate::handshake::resumption::{Resumable, SessionId};
 use crate::identity::Identity;
 use crate::moment::Timestamp;
 use crate::presentation::{Malformed, Reader, Writer};
@@ -28,8 +31,6 @@ const CACHED: u8 = 2;
 pub struct ImportSummary {
     /// Sessions that go on.
     pub sessions: u64,
-    /// Sessions that can be resumed by their id.
-    pub cached: u64,
     /// Records that were left out: of another format, contradicting others, with a cipher that is
     /// not accepted, or too many.
     pub left_out: u64,
@@ -37,17 +38,11 @@ pub struct ImportSummary {
 
 impl Endpoint {
     /// Ends the endpoint and hands over its sessions, one record at a time, those that were silent
-    /// longest first. Handshakes are not among them. The records contain keys: the caller seals
-    /// them, and removes them before it imports them.
+    /// longest first. Handshakes are not among them, and what a session can be resumed with was
+    /// handed over when the session began. The records contain keys: the caller seals them, and
+    /// removes them before it imports them.
     pub fn export(self, mut record: impl FnMut(&[u8])) {
         let mut bytes = Zeroizing::new(Vec::with_capacity(512));
-        for (id, session) in self.cache.iter() {
-            bytes.clear();
-            bytes.extend_from_slice(&[FORMAT, CACHED]);
-            bytes.extend_from_slice(id);
-            session.encode(&mut bytes);
-            record(&bytes);
-        }
         for association in self.associations.sessions() {
             if let AssociationState::Established(established) = &association.state {
                 bytes.clear();
@@ -70,8 +65,7 @@ impl Endpoint {
         let mut summary = ImportSummary::default();
         for record in records {
             match endpoint.import_record(record.as_ref()) {
-                Ok(Imported::Session) => summary.sessions += 1,
-                Ok(Imported::Cached) => summary.cached += 1,
+                Ok(()) => summary.sessions += 1,
                 Err(Malformed) => summary.left_out += 1,
             }
         }
@@ -79,26 +73,21 @@ impl Endpoint {
         (endpoint, summary)
     }
 
-    fn import_record(&mut self, record: &[u8]) -> Result<Imported, Malformed> {
-        let mut reader = Reader::new(record);
-        if reader.u8()? != FORMAT {
-            return Err(Malformed);
-        }
-        match reader.u8()? {
-            SESSION => self.import_session(reader),
-            CACHED => {
-                let id = reader.array()?;
-                let session = Resumable::decode(&mut reader)?;
-                reader.end()?;
-                let sessions_max = self.config.cached_sessions_max;
-                self.cache.insert(id, session, sessions_max);
-                Ok(Imported::Cached)
-            }
-            _ => Err(Malformed),
-        }
+    /// Takes a session that can be resumed by its id, from the `cached` of
+    /// [`Effect::Established`](crate::Effect::Established): of an earlier process, or of another
+    /// endpoint of the port. Returns whether the record is one. The key may have been revoked
+    /// since, as with every session that is resumed.
+    pub fn cache(&mut self, record: &[u8]) -> bool {
+        let Ok((id, session)) = decode_cached(record) else {
+            return false;
+        };
+        let sessions_max = self.config.cached_sessions_max;
+        self.cache.insert(id, session, sessions_max);
+        true
     }
 
-    fn import_session(&mut self, mut reader: Reader<'_>) -> Result<Imported, Malformed> {
+    fn import_record(&mut self, record: &[u8]) -> Result<(), Malformed> {
+        let mut reader = open(record, SESSION)?;
         let (slot, tag) = (reader.u24()?, reader.u24()?);
         let id = AssociationId::new(slot, tag);
         let heard_at = Timestamp::from_ms(reader.u64()?);
@@ -125,7 +114,7 @@ impl Endpoint {
         if by_address {
             self.session_by_peer.insert(peer, id);
         }
-        Ok(Imported::Session)
+        Ok(())
     }
 
     /// The sessions, and whose they are: what a caller asks after an import.
@@ -140,9 +129,28 @@ impl Endpoint {
     }
 }
 
-enum Imported {
-    Session,
-    Cached,
+/// What follows the format and the kind of a record.
+fn open(record: &[u8], kind: u8) -> Result<Reader<'_>, Malformed> {
+    match record.strip_prefix(&[FORMAT, kind]) {
+        Some(rest) => Ok(Reader::new(rest)),
+        None => Err(Malformed),
+    }
+}
+
+pub(crate) fn encode_cached(id: &SessionId, session: &Resumable) -> Zeroizing<Vec<u8>> {
+    let mut record = Zeroizing::new(Vec::with_capacity(256));
+    record.extend_from_slice(&[FORMAT, CACHED]);
+    record.extend_from_slice(id);
+    session.encode(&mut record);
+    record
+}
+
+fn decode_cached(record: &[u8]) -> Result<(SessionId, Resumable), Malformed> {
+    let mut reader = open(record, CACHED)?;
+    let id = reader.array()?;
+    let session = Resumable::decode(&mut reader)?;
+    reader.end()?;
+    Ok((id, session))
 }
 
 fn encode(

@@ -24,7 +24,7 @@ use crate::session::Session;
 use crate::x509::CertificateChain;
 
 use self::flight::LastFlight;
-use self::resumption::Resumption;
+use self::resumption::{Resumable, Resumption, SessionId};
 
 /// A handshake ends with a fatal alert of ours.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -63,4 +63,6 @@ pub(crate) struct Outcome {
     pub(crate) last_flight: Option<LastFlight>,
     /// What a client resumes the session with.
     pub(crate) resumption: Option<Resumption>,
+    /// What a server resumes the session with, and the id that the client then names.
+    pub(crate) cached: Option<(SessionId, Resumable)>,
 }

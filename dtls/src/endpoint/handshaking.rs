@@ -9,6 +9,7 @@ use crate::association::{
 };
 use crate::connection_id;
 use crate::effect::{CloseReason, Effects, Establishment, HandshakeFailure};
+use crate::export;
 use crate::handshake::cookie;
 use crate::handshake::flight::LastFlight;
 use crate::handshake::hello::{self, ClientHelloStart};
@@ -160,7 +161,7 @@ impl Endpoint {
                 let mut context = ServerContext {
                     config: &self.config,
                     moment,
-                    cache: &mut self.cache,
+                    cache: &self.cache,
                     association: id,
                 };
                 server.handle_message(message, transport, &mut context)
@@ -254,6 +255,12 @@ impl Endpoint {
             identity: outcome.identity,
             security: outcome.security,
             resumption: outcome.resumption,
+            cached: outcome.cached.map(|(id, session)| {
+                let record = export::encode_cached(&id, &session);
+                let sessions_max = self.config.cached_sessions_max;
+                self.cache.insert(id, session, sessions_max);
+                record
+            }),
         });
         for content in overtaking {
             let start = out.bytes().len();

@@ -267,7 +267,7 @@ impl ClientHandshake {
                 server_certificate_type: key.map(|_| &of_server[..]),
                 signature_algorithms: key.map(|_| &algorithms[..]),
                 ec_point_formats: has_curves,
-                session_ticket: Some(ticket),
+                session_ticket: self.config.accepts_tickets.then_some(ticket),
                 connection_id: has_connection_id.then_some(&self.connection_id),
                 return_routability_check: has_connection_id,
             },
@@ -435,6 +435,7 @@ impl ClientHandshake {
             last_flight: security.is_resumed.then_some(flight),
             security,
             resumption,
+            cached: None,
         })))
     }
 }

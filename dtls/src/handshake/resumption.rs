@@ -84,10 +84,4 @@ impl SessionCache {
             self.session_by_id.remove(&oldest);
         }
     }
-
-    /// All sessions, the oldest first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&SessionId, &Resumable)> {
-        let ids = self.oldest_first.iter();
-        ids.filter_map(|id| self.session_by_id.get_key_value(id))
-    }
 }

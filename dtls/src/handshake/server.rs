@@ -44,7 +44,7 @@ const PSK_IDENTITY_MAX: usize = 255;
 pub(crate) struct ServerContext<'c, 'e> {
     pub(crate) config: &'c Config,
     pub(crate) moment: &'c mut Moment<'e>,
-    pub(crate) cache: &'c mut SessionCache,
+    pub(crate) cache: &'c SessionCache,
     pub(crate) association: AssociationId,
 }
 
@@ -158,7 +158,7 @@ impl ServerHandshake {
                 finished(negotiated, identity, message, transport, context)?
             }
             (State::AwaitResumedFinished(negotiated, session), MessageType::Finished) => {
-                resumed_finished(&negotiated, session, message, transport, context)?
+                resumed_finished(&negotiated, session, message, transport)?
             }
             (
                 State::AwaitClientHello
@@ -240,14 +240,6 @@ impl Negotiated {
         let keys = master.traffic_keys(self.cipher, &self.randoms);
         let session = Session::of_server(self.suite, keys, self.parameters.clone());
         Proposal { master, session }
-    }
-
-    /// Keeps the session under its id, if it has one.
-    fn keep(&self, session: Resumable, context: &mut ServerContext<'_, '_>) {
-        if let Some(id) = self.session_id {
-            let sessions_max = context.config.cached_sessions_max;
-            context.cache.insert(id, session, sessions_max);
-        }
     }
 
     fn security(&self, authenticated_at: Timestamp, transport: &Transport) -> Security {
@@ -635,16 +627,15 @@ fn finished(
     let session = Resumable {
         master: master.clone(),
         suite: negotiated.suite,
-        identity: identity.clone(),
+        identity,
         authenticated_at: now,
         renewed_at: now,
     };
     push_ticket(&negotiated, &session, transport, context);
-    negotiated.keep(session, context);
     let hash = transport.transcript_hash();
     transport.push_finished(master.verify_data(Side::Server, &hash).to_vec());
     let security = negotiated.security(now, transport);
-    let step = establish(transport, identity, security)?;
+    let step = establish(&negotiated, session, transport, security)?;
     Ok((State::Ended, step))
 }
 
@@ -653,32 +644,32 @@ fn resumed_finished(
     session: Resumable,
     message: &Message,
     transport: &mut Transport,
-    context: &mut ServerContext<'_, '_>,
 ) -> Result<(State, Step), Refused> {
     verify_finished(Side::Client, message, transport)?;
-    negotiated.keep(session.clone(), context);
     let security = Security {
         is_resumed: true,
         ..negotiated.security(session.authenticated_at, transport)
     };
-    let step = establish(transport, session.identity, security)?;
+    let step = establish(negotiated, session, transport, security)?;
     Ok((State::Ended, step))
 }
 
 fn establish(
+    negotiated: &Negotiated,
+    resumable: Resumable,
     transport: &mut Transport,
-    identity: Identity,
     security: Security,
 ) -> Result<Step, Refused> {
     let finished = transport.finish();
     let (session, last_flight) = finished.ok_or(Refused(AlertDescription::INTERNAL_ERROR))?;
     Ok(Step::Establish(Box::new(Outcome {
         session,
-        identity,
+        identity: resumable.identity.clone(),
         // Of a resumed session the last flight is the client's.
         last_flight: (!security.is_resumed).then_some(last_flight),
         security,
         resumption: None,
+        cached: negotiated.session_id.map(|id| (id, resumable)),
     })))
 }
 

@@ -78,6 +78,8 @@ pub(crate) struct Network {
     pub(crate) reports: Vec<(Host, Report)>,
     pub(crate) server_association: Option<AssociationId>,
     pub(crate) resumption: Option<Resumption>,
+    /// What the server was told to resume sessions with by their ids.
+    pub(crate) cached: Vec<Vec<u8>>,
     /// Every datagram that was sent, lost ones included.
     pub(crate) sent: Vec<(Host, Vec<u8>)>,
     in_flight: BTreeMap<(Timestamp, u64), (Host, SocketAddr, Vec<u8>)>,
@@ -114,6 +116,7 @@ impl Network {
             reports: Vec::new(),
             server_association: None,
             resumption: None,
+            cached: Vec::new(),
             sent: Vec::new(),
             in_flight: BTreeMap::new(),
             look_ups: BTreeMap::new(),
@@ -275,8 +278,10 @@ impl Network {
                     identity,
                     security,
                     resumption,
+                    cached,
                     ..
                 } => {
+                    self.cached.extend(cached.map(<[u8]>::to_vec));
                     match host {
                         Host::Server => self.server_association = Some(association),
                         Host::Client => self.resumption = resumption.cloned(),
