@@ -200,7 +200,7 @@ impl Service {
             association_limits: config.association_limits(),
             secrets: association_secrets(&master_key, server_key.clone())?,
             kept_sessions: Some(KeptSessions::new(
-                config.data_dir.join("dtls-sessions"),
+                &config.data_dir,
                 Arc::clone(&master_key),
                 epoch,
             )),

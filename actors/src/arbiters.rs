@@ -10,6 +10,7 @@ use engine::dispatch::shard_map::ShardMap;
 use tracing::warn;
 
 use crate::devices::Devices;
+use crate::kept_sessions::EarlierSessions;
 use crate::logging::Logging;
 use crate::registry::context::{ArbiterParts, ArbiterPlacement, StartupBarrier};
 use crate::registry::{
@@ -34,7 +35,7 @@ impl Arbiters {
         let arbiters: Vec<Arbiter> = sockets.iter().map(|_| Arbiter::new()).collect();
         let startup_barrier = Arc::new(StartupBarrier::of(sockets.len()));
         let kept = parts.kept_sessions.as_ref();
-        let mut kept = kept.map_or_else(Vec::new, |it| it.take(sockets.len()));
+        let mut earlier = kept.map_or_else(EarlierSessions::default, |it| it.take(sockets.len()));
         let registries: Arc<[Addr<Registry>]> = shard_map
             .arbiters()
             .zip(sockets.into_iter().zip(&arbiters))
@@ -44,10 +45,12 @@ impl Arbiters {
                     arbiter_id: here,
                     shard_map,
                     startup_barrier,
-                    sessions: kept
+                    sessions: earlier
+                        .by_arbiter
                         .get_mut(here.index())
                         .map(std::mem::take)
                         .unwrap_or_default(),
+                    cached_sessions: Arc::clone(&earlier.cached),
                 };
                 Registry::start_on(arbiter, place, parts.clone(), open, logging.clone())
             })

@@ -10,18 +10,27 @@
 //! are gone from the disk before anything is sent, and they open only in the process after the one
 //! that wrote them, which its epoch tells: a file that was put back opens no more. Only a copy of
 //! the whole data directory, started a second time, would use them twice.
+//!
+//! What a session is resumed with by its id is in files of its own (`cached`), because it has to
+//! survive a crash, too.
+
+mod cached;
+mod frame;
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, ErrorKind, Write as _};
+use std::io::{self, BufWriter, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::associations::export::SessionRecord;
-use engine::sealed::Sealed;
+use engine::limits::RESUMABLE_SESSIONS_MAX;
 use store::sealed::MasterKey;
 use tracing::{info, warn};
 use zeroize::Zeroizing;
+
+use cached::CachedSessions;
+use frame::{append_frame, split_frame};
 
 /// How many bytes are sealed at once.
 const FRAME_BYTES: usize = 64 * 1_024;
@@ -33,6 +42,16 @@ pub struct KeptSessions {
     master_key: Arc<MasterKey>,
     /// The epoch of this process.
     epoch: u64,
+    cached: Arc<CachedSessions>,
+}
+
+/// The sessions of earlier processes.
+#[derive(Default)]
+pub(crate) struct EarlierSessions {
+    /// Those that go on, by arbiter.
+    pub(crate) by_arbiter: Vec<Vec<SessionRecord>>,
+    /// With what sessions are resumed by their ids, at every arbiter.
+    pub(crate) cached: Arc<[SessionRecord]>,
 }
 
 /// Writes the file of an arbiter.
@@ -45,17 +64,33 @@ struct Writer<'k> {
 }
 
 impl KeptSessions {
-    /// Those in a directory of their own.
-    pub fn new(path: PathBuf, master_key: Arc<MasterKey>, epoch: u64) -> Self {
+    /// Those in two directories of their own below the data directory.
+    pub fn new(data_dir: &Path, master_key: Arc<MasterKey>, epoch: u64) -> Self {
+        let cached = data_dir.join("dtls-cached-sessions");
+        let cached = CachedSessions::new(cached, Arc::clone(&master_key), RESUMABLE_SESSIONS_MAX);
         Self {
-            path,
+            path: data_dir.join("dtls-sessions"),
             master_key,
             epoch,
+            cached: Arc::new(cached),
         }
     }
 
-    /// Takes the sessions that the process before this one has kept for each of so many arbiters.
-    pub(crate) fn take(&self, arbiters: usize) -> Vec<Vec<SessionRecord>> {
+    /// Takes the sessions of earlier processes for so many arbiters.
+    pub(crate) fn take(&self, arbiters: usize) -> EarlierSessions {
+        EarlierSessions {
+            by_arbiter: self.take_kept(arbiters),
+            cached: self.cached.take_up().into(),
+        }
+    }
+
+    /// Keeps with what a session is resumed by its id.
+    pub(crate) fn cache(&self, record: &[u8]) {
+        self.cached.append(record);
+    }
+
+    /// Takes the sessions that the process before this one has kept.
+    fn take_kept(&self, arbiters: usize) -> Vec<Vec<SessionRecord>> {
         let taken = self.take_files(arbiters).unwrap_or_else(|error| {
             let path = self.path.display();
             warn!(%error, %path, "the kept DTLS sessions cannot be used: devices resume theirs");
@@ -115,13 +150,7 @@ impl KeptSessions {
     fn open(&self, arbiter: u16, file: &[u8]) -> Vec<SessionRecord> {
         let mut records = Vec::new();
         let (mut rest, mut number) = (file, 0_u32);
-        while let Some((length, behind)) = rest.split_first_chunk() {
-            let length = u32::from_be_bytes(*length);
-            let frame = usize::try_from(length).ok();
-            let Some((frame, behind)) = frame.and_then(|it| behind.split_at_checked(it)) else {
-                break;
-            };
-            let sealed = Sealed::from_bytes(frame.into());
+        while let Some((sealed, behind)) = split_frame(rest) {
             let context = context(self.epoch.wrapping_sub(1), arbiter, number);
             let Ok(frame) = self.master_key.open(&sealed, &context) else {
                 break;
@@ -165,9 +194,7 @@ impl Writer<'_> {
     fn end_frame(&mut self) -> io::Result<()> {
         let context = context(self.kept.epoch, self.arbiter, self.frames);
         let sealed = self.kept.master_key.seal(&self.frame, &context);
-        let length = u32::try_from(sealed.as_bytes().len()).map_err(io::Error::other)?;
-        self.file.write_all(&length.to_be_bytes())?;
-        self.file.write_all(sealed.as_bytes())?;
+        append_frame(&mut self.file, &sealed)?;
         self.frames = self.frames.wrapping_add(1);
         self.frame.clear();
         Ok(())
@@ -211,10 +238,10 @@ mod tests {
     #[test]
     fn kept_sessions_are_taken_once_and_by_the_next_process_alone() {
         let home = tempfile::tempdir().unwrap();
-        let path = home.path().join("sessions");
+        let path = home.path().join("dtls-sessions");
         let of = |epoch| {
             let key = Arc::new(MasterKey::from_bytes(&[7; 32]));
-            KeptSessions::new(path.clone(), key, epoch)
+            KeptSessions::new(home.path(), key, epoch)
         };
         let records: Vec<Vec<u8>> = (0..5_000_u32).map(|it| vec![it as u8; 40]).collect();
         let keep = |epoch| {
@@ -222,7 +249,7 @@ mod tests {
             fs::read(path.join("1")).unwrap()
         };
         let file = keep(7);
-        let taken = of(8).take(2);
+        let taken = of(8).take(2).by_arbiter;
         assert!(taken[0].is_empty());
         assert!(
             taken[1]
@@ -231,18 +258,18 @@ mod tests {
                 .eq(records.iter().map(|it| &**it))
         );
         assert!(!path.exists());
-        assert!(of(8).take(2)[1].is_empty(), "a second time");
+        assert!(of(8).take(2).by_arbiter[1].is_empty(), "a second time");
 
         // Put back from a copy, for the process after the next and for another arbiter.
         for (epoch, name, arbiter) in [(9, "1", 1), (8, "0", 0)] {
             fs::create_dir_all(&path).unwrap();
             fs::write(path.join(name), &file).unwrap();
-            assert!(of(epoch).take(2)[arbiter].is_empty());
+            assert!(of(epoch).take(2).by_arbiter[arbiter].is_empty());
         }
         // A process that was killed while it wrote.
         fs::create_dir_all(&path).unwrap();
         fs::write(path.join("1"), &file[..file.len() - 1]).unwrap();
-        let cut = of(8).take(2)[1].len();
+        let cut = of(8).take(2).by_arbiter[1].len();
         assert!((1..records.len()).contains(&cut), "{cut}");
     }
 }

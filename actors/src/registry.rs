@@ -222,6 +222,7 @@ impl Registry {
                     ));
                 }
                 AssociationEffect::Commit(batch) => self.commit_key_use(*batch, ctx),
+                AssociationEffect::Cache(record) => self.context.cache_session(record),
                 AssociationEffect::Refuse(device, peer, fault) => {
                     debug!(%device, %peer, ?fault, "a DTLS handshake was refused");
                     let number = self.next_number();
@@ -651,6 +652,9 @@ impl Handler<ForwardBatch> for Registry {
             self.decide_secured(ctx, |associations, m, out| {
                 associations.handle_forwarded(m, peer, &record, out);
             });
+        }
+        for record in post.cached_sessions {
+            self.context.associations.borrow_mut().cache(&record);
         }
         for (device, message) in post.secured {
             self.context.seal(device, &message);

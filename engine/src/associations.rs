@@ -139,6 +139,9 @@ pub enum AssociationEffect {
     /// Commit that a device uses its new key, which ends the previous one. If the batch is not
     /// committed, the next handshake leads to it again.
     Commit(Box<Batch>),
+    /// Have a session of a device without tickets resumed by its id, at every arbiter and by later
+    /// processes: give the record to their `cache`. It contains the secret of the session.
+    Cache(SessionRecord),
     /// A handshake was refused to somebody who claims to be a device.
     Refuse(DeviceKey, Peer, HandshakeFault),
 }
@@ -402,6 +405,11 @@ impl Associations {
         self.settle(m, None, out);
     }
 
+    /// Takes a session that can be resumed by its id, of another arbiter or of an earlier process.
+    pub fn cache(&mut self, record: &[u8]) {
+        self.endpoint.cache(record);
+    }
+
     /// Does what is due.
     pub fn handle_timeout(&mut self, m: &mut SecureMoment<'_>, out: &mut Vec<AssociationEffect>) {
         self.endpoint
@@ -641,8 +649,10 @@ impl Associations {
                 peer,
                 identity,
                 security,
+                cached,
                 ..
             } => {
+                out.extend(cached.map(|it| AssociationEffect::Cache(it.to_vec().into())));
                 let local = local.or_else(|| self.local_by_address.remove(&peer));
                 let claim = self.claims.remove(&association);
                 let owner = match claim.as_ref().map(|claim| claim.holder) {

@@ -526,9 +526,9 @@ pub const AUTHORITIES_MAX: usize = 8;
 /// The certificate of an authority, in bytes: RSA keys of 4,096 bits have less than half of it.
 pub const AUTHORITY_BYTES_MAX: usize = 4_096;
 
-/// Sessions of devices without tickets that an arbiter can resume by their id, 200 bytes each. The
-/// oldest gives way, and its device makes a full handshake.
-pub const RESUMABLE_SESSIONS_MAX: usize = 20_000;
+/// Sessions of devices without tickets that can be resumed by their id, 200 bytes each at every
+/// arbiter. The oldest gives way, and its device makes a full handshake.
+pub const RESUMABLE_SESSIONS_MAX: usize = 40_000;
 
 /// The bounds an operator may set.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

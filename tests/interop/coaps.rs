@@ -101,19 +101,22 @@ fn leshan_registers_sends_and_answers_over_dtls() {
 }
 
 #[test]
-fn leshan_without_a_connection_id_resumes_its_session_after_nat_and_after_a_clean_restart() {
-    // Each arbiter knows the session ids of its own sessions, and the kernel chooses the arbiter by
-    // the address of the device.
-    let (mut service, mut caller) = start_with(&[("SIGNALBOX_ARBITERS", "1")]);
+fn leshan_without_a_connection_id_resumes_its_session_after_nat_restart_and_crash() {
+    // The kernel chooses the arbiter by the address of the device: each can resume every session.
+    let (mut service, mut caller) = start_with(&[("SIGNALBOX_ARBITERS", "4")]);
     let nat = Nat::start(service.coaps);
     let mut device = leshan(&nat, "-1");
     wait_for(&mut device, "registered");
     let association = caller.inspect(ID)["association"].take();
     assert_eq!(association["connectionId"], false, "{association}");
     assert_eq!(association["resumed"], false, "{association}");
-    for is_restarted in [false, true] {
-        if is_restarted {
-            assert!(service.stop().success());
+    for ended in [None, None, Some("stop"), Some("SIGKILL"), Some("SIGKILL")] {
+        match ended {
+            Some("stop") => assert!(service.stop().success()),
+            Some(_) => service.kill(),
+            None => {}
+        }
+        if ended.is_some() {
             service.start_again();
             caller.follow(&service);
         }
@@ -124,7 +127,7 @@ fn leshan_without_a_connection_id_resumes_its_session_after_nat_and_after_a_clea
         assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
         let association = caller.inspect(ID)["association"].take();
         assert_eq!(association["connectionId"], false, "{association}");
-        assert_eq!(association["resumed"], true, "{association}");
+        assert_eq!(association["resumed"], true, "{ended:?}: {association}");
     }
 }
 
@@ -138,12 +141,14 @@ fn leshan_keeps_its_registration_after_a_crash() {
     service.start_again();
     caller.follow(&service);
     // The update is lost with the session. Once Californium has given up, after 62 seconds by its
-    // defaults, the device makes a new handshake and sends it again.
+    // defaults, the device resumes its session and sends it again.
     device.write_line("update");
     let is_update = |line: &str| (line == "updated").then_some(());
     device.wait_for_within(GIVEN_UP_WITHIN, "an update", is_update);
     let action = caller.perform(ID, &read("/3/0/0"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+    let association = caller.inspect(ID)["association"].take();
+    assert_eq!(association["resumed"], true, "{association}");
 }
 
 fn start() -> (Service, Caller) {

@@ -80,10 +80,12 @@ fn no_secret_is_found_in_a_log_a_metric_a_response_or_the_store() {
         has_name |= has(&bytes, NAME.as_bytes());
     }
     assert!(has_name, "the files are those of the store");
-    let kept = files(&setup.service.data_dir().join("dtls-sessions"));
-    assert!(!kept.is_empty());
-    for (path, bytes) in kept {
-        assert_eq!(found(&bytes, &secrets), None, "{path}");
+    for folder in ["dtls-sessions", "dtls-cached-sessions"] {
+        let kept = files(&setup.service.data_dir().join(folder));
+        assert!(!kept.is_empty(), "{folder}");
+        for (path, bytes) in kept {
+            assert_eq!(found(&bytes, &secrets), None, "{path}");
+        }
     }
 }
 
@@ -253,7 +255,9 @@ impl Setup {
         let path = format!("{API}/devices/{ID}/bootstrap");
         let configured = self.caller.try_send("PUT", &path, &config).unwrap();
         configured.expect(200);
-        let mut device = SecuredDevice::connected(HERE, &self.service, ID, PSK_TEXT);
+        let mut device = SecuredDevice::at(HERE, &self.service);
+        device.accepts_tickets = false;
+        device.connect(ID, PSK_TEXT).unwrap();
         device.register(&register(ID, 1));
         let mut client = BootstrapClient::new(0);
         client.bootstrap(&mut device, &[&format!("ep={ID}")], 2);

@@ -305,6 +305,30 @@ fn a_clean_restart_keeps_sessions_and_a_crash_needs_one_abbreviated_handshake() 
     assert_eq!(device.ask(&values(24.5, 5)).code, Code::CHANGED);
 }
 
+#[test]
+fn a_device_without_tickets_resumes_its_session_at_another_port_and_after_every_crash() {
+    let (mut service, mut caller) = start(&[("SIGNALBOX_ARBITERS", "4")]);
+    caller.create_secured_device(ID, KEY);
+    let mut device = SecuredDevice::at(HERE, &service);
+    device.accepts_tickets = false;
+    device.connect(ID, KEY).unwrap();
+    device.register(&register(ID, 1));
+    let path = service.data_dir().join("dtls-cached-sessions/newest");
+    let kept = fs::read(path).unwrap();
+    assert!(!kept.is_empty());
+    assert!(!kept.windows(ID.len()).any(|it| it == ID.as_bytes()));
+    for id in 2..8 {
+        if id > 4 {
+            service.kill();
+            service.start_again();
+            caller.follow(&service);
+        }
+        device.move_to_another_port(&service);
+        assert!(device.resume(ID, KEY).unwrap().is_resumed);
+        assert_eq!(device.ask(&values(21.5, id)).code, Code::CHANGED);
+    }
+}
+
 /// A Send with a temperature.
 fn values(degrees: f64, id: u16) -> Message {
     let pack = json!([{ "n": "/3303/0/5700", "v": degrees }]);

@@ -78,6 +78,8 @@ impl SecuredClient {
             // Ephemeral keys would not follow from the seed.
             cipher_suites: vec![CipherSuite::PskAes128Ccm8],
             connection_id,
+            // As the clients that are known to have neither.
+            accepts_tickets: connection_id != ConnectionIdOffer::None,
             ..ClientConfig::with_psk(identity.as_bytes(), key)
         })
     }

@@ -30,6 +30,8 @@ pub(crate) struct SecuredDevice {
     endpoint: Endpoint,
     association: Option<AssociationId>,
     resumption: Option<Resumption>,
+    /// Whether its sessions are resumed by tickets; otherwise they are by their ids.
+    pub(crate) accepts_tickets: bool,
     received: Vec<Message>,
 }
 
@@ -45,6 +47,7 @@ impl SecuredDevice {
             endpoint: Endpoint::new(Arc::new(config)),
             association: None,
             resumption: None,
+            accepts_tickets: true,
             received: Vec::new(),
         }
     }
@@ -102,6 +105,10 @@ impl SecuredDevice {
 
     /// Makes the handshake that this configuration leads to.
     pub(crate) fn begin(&mut self, client: ClientConfig) -> Result<Security, HandshakeFailure> {
+        let client = ClientConfig {
+            accepts_tickets: self.accepts_tickets,
+            ..client
+        };
         if let Some(earlier) = self.association.take() {
             self.endpoint.forget(earlier);
         }

@@ -90,10 +90,12 @@ impl ArbiterContext {
             shard_map,
             startup_barrier,
             sessions,
+            cached_sessions,
         } = place;
         let known_devices = parts.store.known_devices();
         let (limits, secrets) = (parts.association_limits, &parts.secrets);
-        let associations = Associations::new(here, shard_map, limits, secrets, &sessions);
+        let mut associations = Associations::new(here, shard_map, limits, secrets, &sessions);
+        cached_sessions.iter().for_each(|it| associations.cache(it));
         Rc::new(Self {
             startup_barrier,
             clock: parts.clock,
@@ -129,6 +131,15 @@ impl ArbiterContext {
     /// Queues a datagram for the socket of its peer.
     pub(crate) fn send(&self, to: Peer, datagram: Vec<u8>) {
         self.sockets.of(to.transport).send(to, datagram);
+    }
+
+    /// Keeps with what a session is resumed by its id, also at the other arbiters.
+    pub(crate) fn cache_session(&self, record: SessionRecord) {
+        if let Some(kept) = &self.kept_sessions {
+            kept.cache(&record);
+        }
+        let mut others = self.peer_arbiters.borrow_mut();
+        others.share_session(self.arbiter_id, record);
     }
 
     /// Sends a message over the session of a device, which this arbiter may have or another one.
@@ -246,6 +257,8 @@ pub(crate) struct ArbiterPlacement {
     pub(crate) startup_barrier: Arc<StartupBarrier>,
     /// The sessions that it goes on with.
     pub(crate) sessions: Vec<SessionRecord>,
+    /// With what sessions are resumed by their ids, at every arbiter.
+    pub(crate) cached_sessions: Arc<[SessionRecord]>,
 }
 
 /// How many arbiters still restore devices since the start: one of them may have the device that

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use actix::{Addr, Message};
+use engine::associations::export::SessionRecord;
 use engine::dispatch::router::{ForwardedDatagram, RouteHint};
 use engine::dispatch::shard_map::ArbiterId;
 use engine::ids::DeviceKey;
@@ -24,6 +25,8 @@ pub(crate) struct ForwardBatch {
     pub(crate) records: Vec<(Peer, Vec<u8>)>,
     /// Messages to devices whose sessions the other arbiter has.
     pub(crate) secured: Vec<(DeviceKey, Vec<u8>)>,
+    /// With what sessions of the sender are resumed by their ids.
+    pub(crate) cached_sessions: Vec<Arc<SessionRecord>>,
     /// Senders of datagrams that the other arbiter received; no known devices.
     pub(crate) strangers: Vec<Peer>,
 }
@@ -34,6 +37,7 @@ impl ForwardBatch {
             && self.route_hints.is_empty()
             && self.records.is_empty()
             && self.secured.is_empty()
+            && self.cached_sessions.is_empty()
             && self.strangers.is_empty()
     }
 }
@@ -73,6 +77,17 @@ impl PeerArbiters {
     pub(crate) fn send_secured(&mut self, to: ArbiterId, device: DeviceKey, message: Vec<u8>) {
         if let Some(post) = self.outgoing.get_mut(to.index()) {
             post.secured.push((device, message));
+        }
+    }
+
+    /// Keeps with what a session of the arbiter `of` is resumed by its id for all others until the
+    /// end of the turn.
+    pub(crate) fn share_session(&mut self, of: ArbiterId, record: SessionRecord) {
+        let record = Arc::new(record);
+        for (at, post) in self.outgoing.iter_mut().enumerate() {
+            if at != of.index() {
+                post.cached_sessions.push(Arc::clone(&record));
+            }
         }
     }
 

@@ -149,6 +149,31 @@ fn a_session_is_resumed_within_the_time_of_the_setting() {
 }
 
 #[test]
+fn a_session_without_a_ticket_is_resumed_at_every_arbiter_and_after_a_crash() {
+    let mut fixture = Fixture::of(2, &["meter"]);
+    let mut meter = Client::new("meter", KEY, HOME);
+    meter.accepts_tickets = false;
+    meter.connect(&mut fixture, None);
+    fixture.run(&mut meter);
+    for (kernel, is_crashed) in [(1, false), (0, true), (1, true)] {
+        let resumed = HandshakeOutcome::Resumed.index();
+        if is_crashed {
+            fixture.arbiters = arbiters(2);
+            let records = std::mem::take(&mut fixture.cached);
+            for arbiter in &mut fixture.arbiters {
+                records.iter().for_each(|record| arbiter.cache(record));
+            }
+        }
+        fixture.kernel = kernel;
+        let resumption = meter.resumption.take();
+        meter.connect(&mut fixture, resumption);
+        fixture.run(&mut meter);
+        let counts = fixture.arbiters[kernel].counts();
+        assert_eq!(counts.handshakes[resumed], 1, "{kernel} {is_crashed}");
+    }
+}
+
+#[test]
 fn a_handshake_that_was_answered_ends_with_the_key_of_its_device() {
     let factory = Factory::new();
     for (kind, mut client) in [
@@ -693,6 +718,8 @@ struct Fixture {
     forwarded: usize,
     look_ups: usize,
     commits: usize,
+    /// The records with which sessions are resumed by their ids.
+    cached: Vec<SessionRecord>,
     /// Who certifies devices.
     authorities: Option<CertificateAuthorities>,
     /// Whether look-ups wait for `answer_slow`.
@@ -714,6 +741,7 @@ struct Client {
     sent: Vec<(SocketAddr, Vec<u8>)>,
     heard: Vec<Vec<u8>>,
     resumption: Option<dtls::Resumption>,
+    accepts_tickets: bool,
 }
 
 /// Whether anything was sent.
@@ -749,6 +777,7 @@ impl Fixture {
             forwarded: 0,
             look_ups: 0,
             commits: 0,
+            cached: Vec::new(),
             authorities: None,
             is_slow: false,
             slow: Vec::new(),
@@ -946,6 +975,11 @@ impl Fixture {
                     *kept.find(|it| it.key() == key).unwrap() = *profile;
                 }
             }
+            AssociationEffect::Cache(record) => {
+                let arbiters = self.arbiters.iter_mut();
+                arbiters.for_each(|arbiter| arbiter.cache(&record));
+                self.cached.push(record);
+            }
             AssociationEffect::Refuse(device, peer, fault) => {
                 self.refused.push((device, peer, fault));
             }
@@ -1015,6 +1049,7 @@ impl Client {
             sent: Vec::new(),
             heard: Vec::new(),
             resumption: None,
+            accepts_tickets: true,
         }
     }
 
@@ -1038,6 +1073,7 @@ impl Client {
             None => ClientConfig::with_psk(self.identity.as_bytes(), &[self.key; 16]),
         };
         client.resumption = ticket;
+        client.accepts_tickets = self.accepts_tickets;
         let mut out = Effects::new();
         let mut entropy = |bytes: &mut [u8]| bytes.fill_with(|| next(&mut fixture.seed));
         let mut moment = dtls::Moment {

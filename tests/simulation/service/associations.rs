@@ -15,6 +15,8 @@ pub(crate) struct ServiceAssociations {
     armed_at_ms: Vec<Option<i64>>,
     /// The sessions of the process before, by arbiter.
     kept: Vec<Vec<SessionRecord>>,
+    /// With what sessions are resumed by their ids.
+    cached: Vec<SessionRecord>,
     /// They outlive the process, as in the store.
     secrets: AssociationSecrets,
 }
@@ -25,6 +27,7 @@ impl ServiceAssociations {
             of_arbiters: Vec::new(),
             armed_at_ms: Vec::new(),
             kept: Vec::new(),
+            cached: Vec::new(),
             secrets: secrets(),
         }
     }
@@ -42,7 +45,9 @@ impl ServiceAssociations {
         let associations = arbiters.map(|here| {
             let kept = kept.get_mut(here.index()).map(std::mem::take);
             let kept = kept.unwrap_or_default();
-            Associations::new(here, shard_map, limits, secrets, &kept)
+            let mut associations = Associations::new(here, shard_map, limits, secrets, &kept);
+            self.cached.iter().for_each(|it| associations.cache(it));
+            associations
         });
         self.of_arbiters = associations.collect();
         self.armed_at_ms = vec![None; self.of_arbiters.len()];
@@ -57,6 +62,13 @@ impl ServiceAssociations {
         };
         self.kept = self.of_arbiters.iter_mut().map(export).collect();
         self.kept.iter().map(|records| records.len() as u64).sum()
+    }
+
+    /// Keeps with what a session is resumed by its id, at every arbiter and after a crash.
+    pub(crate) fn cache(&mut self, record: SessionRecord) {
+        let arbiters = self.of_arbiters.iter_mut();
+        arbiters.for_each(|it| it.cache(&record));
+        self.cached.push(record);
     }
 
     /// Loses every session that is not kept.

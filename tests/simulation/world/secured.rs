@@ -313,6 +313,7 @@ impl World {
                 self.message_received(at, (device, peer), &message, decode);
             }
             AssociationEffect::Commit(batch) => self.commit_as(Author::KeyUse, *batch),
+            AssociationEffect::Cache(record) => self.service.associations.cache(record),
             AssociationEffect::Refuse(device, peer, fault) => {
                 let number = self.number_at(at);
                 let refused = Received::refused_handshake(number, device, peer, fault);
