@@ -55,7 +55,7 @@ final class SecuredLeshanDevice {
         endpoints.setClientAddress(InetAddress.getByName("127.0.0.1"));
         DefaultRegistrationEngineFactory registration = new DefaultRegistrationEngineFactory();
         registration.setReconnectOnUpdate(connectionId < 0);
-        registration.setResumeOnConnect(connectionId < 0);
+        registration.setResumeOnConnect(true);
         LeshanClient client = new LeshanClientBuilder(arguments[1]).setObjects(objects.createAll())
                 .setDataSenders(new ManualDataSender()).setEndpointsProviders(endpoints.build())
                 .setRegistrationEngineFactory(registration).build();
