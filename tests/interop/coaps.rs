@@ -5,6 +5,7 @@
 mod attacked;
 mod bootstrapped;
 mod certified;
+mod scanned;
 
 use std::path::Path;
 use std::process::Command;

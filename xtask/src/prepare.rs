@@ -3,10 +3,10 @@
 //! Foreign CoAP and DTLS stacks, two SMS centres, two brokers, a reader of metrics, a receiver of
 //! events and callers: libcoap's programs, OpenSSL, GnuTLS, Mosquitto, PostgreSQL, Node, curl, jq
 //! and nc from the system's packages; aiocoap with tinydtls, Prometheus' own client, the library of
-//! Standard Webhooks and Schemathesis in a Python environment; node-smpp, aedes and oidc-provider
-//! from npm; a device on Eclipse Leshan, checks on Eclipse Californium, an SMS centre on jSMPP and
-//! attacks with TLS-Attacker that Maven builds, all under `target/interop`. On a machine that has
-//! them all, this takes a moment.
+//! Standard Webhooks, Schemathesis and Java 21 in a Python environment; node-smpp, aedes and
+//! oidc-provider from npm; a device on Eclipse Leshan, checks on Eclipse Californium, an SMS centre
+//! on jSMPP, attacks with TLS-Attacker and its scanner that Maven builds, all under
+//! `target/interop`. On a machine that has them all, this takes a moment.
 
 mod maven;
 mod node;
@@ -220,7 +220,7 @@ fn meet_those_of(packages: &[&str]) -> Result<(), Stop> {
     machine::meet(&wanted.collect::<Vec<Need>>())
 }
 
-fn made_by_maven() -> [(&'static str, maven::Program); 4] {
+fn made_by_maven() -> [(&'static str, maven::Program); 5] {
     const DEVICE: [&str; 9] = [
         "LeshanDevice",
         "--endpoint",
@@ -234,6 +234,7 @@ fn made_by_maven() -> [(&'static str, maven::Program); 4] {
     ];
     const ATTACKS: [&str; 2] = ["Attacks", "--check"];
     const CHECKS: [&str; 2] = ["Plugtest", "--check"];
+    const SCANNER: [&str; 2] = ["de.rub.nds.tlsscanner.serverscanner.Main", "-help"];
     [
         (
             "device on Leshan",
@@ -250,6 +251,11 @@ fn made_by_maven() -> [(&'static str, maven::Program); 4] {
         (
             "attacks with TLS-Attacker",
             maven::Program::of_interop("tls-attacker", &ATTACKS),
+        ),
+        (
+            "TLS-Scanner",
+            maven::Program::of_interop("tls-scanner", &SCANNER)
+                .on(|| python::Environment::of_interop().java()),
         ),
     ]
 }

