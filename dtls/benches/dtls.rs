@@ -12,7 +12,7 @@ use std::hint::black_box;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use std::{env, fs};
+use std::{env, fs, mem};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use dtls::{
@@ -28,7 +28,7 @@ const HALF_OPEN: usize = 10_000;
 const CONTENT: [u8; 62] = [0x42; 62];
 
 criterion_group!(costs, handshakes, records, floods);
-criterion_main!(weights, half_open, costs);
+criterion_main!(half_open, weights, costs);
 
 fn weights() {
     let sessions =
@@ -82,9 +82,9 @@ fn half_open() {
         second.push((address, datagrams(&from_client).remove(0)));
         from_client.clear();
     }
-    for (what, hellos, count) in [("without", first, 0), ("with", second, HALF_OPEN)] {
+    for (what, hellos, count) in [("without", &first, 0), ("with", &second, HALF_OPEN)] {
         let (before, begun) = (resident_bytes(), Instant::now());
-        for (address, hello) in &hellos {
+        for (address, hello) in hellos {
             pair.server
                 .handle_datagram(&mut moment, *address, hello, &mut from_server);
             from_server.clear();
@@ -108,6 +108,8 @@ fn half_open() {
     let (bytes, spent) = (resident_bytes() - before, begun.elapsed());
     assert_eq!(pair.server.handshake_count(), HALF_OPEN);
     println!("records before their keys in {HALF_OPEN} handshakes: {spent:?}, {bytes} B more");
+    // What is weighed next would be lighter by the memory of these.
+    mem::forget((pair, first, second));
 }
 
 /// The server's part of a handshake.
