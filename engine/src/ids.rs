@@ -357,6 +357,11 @@ uuid_id! {
     SecretId
 }
 uuid_id! {
+    /// Names a process that serves devices or stands by to do so. A process that is started again
+    /// is another node.
+    NodeId
+}
+uuid_id! {
     /// Ties together everything that one call or one datagram caused.
     TraceId
 }

@@ -35,6 +35,7 @@ pub mod limits;
 pub mod location;
 pub mod moment;
 pub mod network;
+pub mod node;
 pub mod peer;
 pub mod policy;
 pub mod profile;
