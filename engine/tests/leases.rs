@@ -73,6 +73,7 @@ fn a_lease_that_is_given_up_is_taken_by_another_node_before_it_would_have_ended(
         world.drain(holder);
         let taken = loop {
             world.take_step();
+            assert!(world.now < 2 * REST_FOR, "seed {seed}: nobody took it");
             if let Some(holder) = world.holder() {
                 break holder;
             }
