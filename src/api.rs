@@ -37,6 +37,7 @@ mod messages;
 mod meters;
 mod metrics;
 pub mod networks;
+mod nodes;
 mod oidc;
 mod openapi;
 mod pace;
@@ -61,6 +62,7 @@ pub(crate) mod words;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -81,7 +83,7 @@ use engine::firmware::delivery::DownloadUris;
 use engine::ids::CustomerId;
 use engine::limits::SmsRules;
 use store::sealed::MasterKey;
-use store::{Backup, Commit, Loss, Reads};
+use store::{Backup, Commit, Loss, Nodes, Reads};
 
 use crate::coaps_key::ShownServerKey;
 use crate::config::Config;
@@ -142,6 +144,8 @@ pub struct ApiParts {
     pub server_key: Arc<ShownServerKey>,
     /// Copies the store.
     pub backups: Arc<dyn Backup>,
+    /// Lists and drains nodes.
+    pub nodes: Arc<dyn Nodes>,
     /// Does with SMS what the network says.
     pub sms_network: SmsNetwork,
     /// The link to an SMS centre, if there is one.
@@ -196,6 +200,8 @@ struct Api {
     server_key: Arc<ShownServerKey>,
     /// Copies the store.
     backups: Arc<dyn Backup>,
+    /// Lists and drains nodes.
+    nodes: Arc<dyn Nodes>,
     /// Held while the networks of a customer are set.
     changing_networks: tokio::sync::Mutex<()>,
     /// The `{platform}` path segment of the settings API.
@@ -288,6 +294,7 @@ impl ApiState {
             networks: parts.networks,
             server_key: parts.server_key,
             backups: parts.backups,
+            nodes: parts.nodes,
             changing_networks: tokio::sync::Mutex::default(),
             platform: config.platform.clone(),
             readiness: Readiness::starting(),
@@ -379,9 +386,9 @@ pub fn configure(app: &mut web::ServiceConfig, state: ApiState, served: ServedRo
     app.default_service(other_path(served));
 }
 
-/// Mounts what is answered while the service waits for the server of its store.
-pub fn configure_waiting(app: &mut web::ServiceConfig, clock: Clock) {
-    health::mount_waiting(app, clock);
+/// Mounts what is answered while the service waits for its lease, or for the server of its store.
+pub fn configure_waiting(app: &mut web::ServiceConfig, clock: Clock, is_standby: Arc<AtomicBool>) {
+    health::mount_waiting(app, clock, is_standby);
 }
 
 /// Which routes are mounted, and for whom.

@@ -170,6 +170,14 @@ settings! {
     store_readers: usize = "4", Number, parse::number(1..=256);
     /// How long the start waits for a PostgreSQL server that cannot be reached, in seconds.
     store_wait_s: u32 = "60", Number, parse::number(0..=86_400);
+    /// Name by which this node is listed; by default that of the machine.
+    node_name: String = "", Text, parse::printable;
+    /// How long a node on PostgreSQL holds its shards without having renewed their lease, in
+    /// seconds: what it takes until another node takes over from one that is gone.
+    node_lease_s: u32 = "10", Number, parse::number(3..=600);
+    /// How often a node renews the lease of its shards, in seconds; at most a third of
+    /// `node_lease_s`.
+    node_heartbeat_s: u32 = "2", Number, parse::number(1..=200);
     /// Open a store that has lost commits from its end, and go on without them.
     accept_loss: bool = "false", Switch, parse::switch;
     /// Token of the operator API, at least 32 characters; by default generated and stored in the
@@ -608,6 +616,10 @@ impl Config {
     }
 
     fn check_store(&self, reading: &mut ConfigReader<'_>) {
+        if self.node_heartbeat_s > self.node_lease_s / 3 {
+            let why = "must be at most a third of node_lease_s";
+            reading.fault("node_heartbeat_s", why.to_owned());
+        }
         match &self.store {
             StoreChoice::Embedded => {
                 let files = [

@@ -9,7 +9,7 @@ use std::{env, io};
 
 use signalbox::cli::{CliCommand, Invocation};
 use signalbox::config::{self, Config, Layers};
-use signalbox::service;
+use signalbox::service::{self, ProcessEnds};
 use signalbox::{backup, check, demo, load, rekey, telemetry};
 
 /// Threads of the store free what others allocated, in sizes for which jemalloc keeps caches.
@@ -19,6 +19,10 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// The exit status of a command line or a configuration that cannot be used.
 const USAGE: u8 = 2;
+
+/// The exit status of a node whose lease another node has (`EX_TEMPFAIL` of sysexits.h): started
+/// again, it stands by.
+const SUPERSEDED: i32 = 75;
 
 /// A service that has run for this long was started well.
 const STEADY: Duration = Duration::from_secs(60);
@@ -81,7 +85,13 @@ fn exit(outcome: Outcome) -> ExitCode {
 
 fn serve(config: &Config, layers: &Layers) -> Outcome {
     start_log(config, layers)?;
-    service::serve(config, replace)?;
+    service::serve(
+        config,
+        ProcessEnds {
+            replace,
+            superseded,
+        },
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -105,6 +115,12 @@ fn replace(served_for: Duration) -> Infallible {
     tracing::error!("{why}");
     eprintln!("signalbox: {why}");
     process::exit(1)
+}
+
+/// Ends the process of a node that another one has taken over from: nothing that it knows holds any
+/// more, and a process that has ended is silent for certain.
+fn superseded() -> Infallible {
+    process::exit(SUPERSEDED)
 }
 
 /// Replaces the process with a new one, with the same arguments and the same id; returns why not.

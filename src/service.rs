@@ -1,5 +1,8 @@
 //! How does the service start, in order, and stop, in reverse?
 //!
+//! A node on PostgreSQL stands by until it has the lease of the shards: nothing of the following is
+//! there before, and all of it has stopped when the lease is given up.
+//!
 //! Store, logging actor, arbiters with their sockets, running jobs, the link to an SMS centre, web
 //! actor. A stop drains the web actor, ends the link, holds the jobs and stops the arbiters; the
 //! store needs no closing. A stop that is cut short loses nothing that was accepted: only the next
@@ -10,6 +13,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use actix::{Actor as _, Addr};
@@ -24,6 +28,7 @@ use actors::image_files::ImageFiles;
 use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
 use actors::kept_sessions::KeptSessions;
+use actors::lease::{self, LeaseReport};
 use actors::logging::{Logging, RetentionPeriods};
 use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
@@ -49,6 +54,7 @@ use crate::coaps_key::{self, ShownServerKey, StoredKeyError};
 use crate::config::{Config, cores};
 use crate::data_dir;
 use crate::deliveries::{self, DeliveryError};
+use crate::node::{self, JoinError, Node};
 use crate::oidc::{self, IdentityProviderError};
 use crate::operator::OperatorToken;
 use crate::smpp::{self, LinkError};
@@ -61,6 +67,9 @@ const RESTART_PAUSE: Duration = Duration::from_secs(1);
 /// The pause before a server of the store that cannot be reached is tried again: the first one, and
 /// the longest, to which it doubles.
 const STORE_PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
+
+/// How long a start waits for a free lease before it opens the addresses of the API to say so.
+const STANDBY_AFTER: Duration = Duration::from_millis(500);
 
 /// How often it is asked whether the store has failed.
 const STORE_LOOK: Duration = Duration::from_millis(500);
@@ -79,6 +88,9 @@ pub enum StartError {
     /// The store cannot be opened.
     #[error(transparent)]
     Store(#[from] StorageError),
+    /// The node cannot join those on its database.
+    #[error(transparent)]
+    Join(#[from] JoinError),
     /// The store does not respond.
     #[error(transparent)]
     StoreSilent(#[from] Unavailable),
@@ -139,18 +151,22 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts the service; must be called in an actix system.
+    /// Starts the service on the embedded store; must be called in an actix system.
     pub async fn start(config: &Config) -> Result<Self, StartError> {
-        data_dir::open(&config.data_dir).map_err(|source| StartError::DataDir {
-            path: config.data_dir.clone(),
-            source,
-        })?;
+        open_data_dir(config)?;
+        lease::describe_active();
+        Self::start_on(config, storage::open(config, None).await?).await
+    }
+
+    /// Starts the service on an open store.
+    async fn start_on(config: &Config, storage: Storage) -> Result<Self, StartError> {
         let Storage {
             store,
             backups,
+            nodes,
             lost,
             master_key,
-        } = open_store(config).await?;
+        } = storage;
         let operator = OperatorToken::load_or_make(config).map_err(StartError::OperatorToken)?;
         let clock = Clock::new();
         let (commands, broker_commands) = command_queue();
@@ -248,6 +264,7 @@ impl Service {
             });
         }
         let commits: Arc<dyn Commit> = store.clone();
+        let nodes = node::nodes_of(config, &clock, nodes);
         let parts = api::ApiParts {
             commits: Arc::clone(&commits),
             store,
@@ -264,6 +281,7 @@ impl Service {
             networks,
             server_key,
             backups,
+            nodes,
             sms_network,
             smpp: smpp.clone(),
             identity_provider,
@@ -340,63 +358,162 @@ impl Service {
     }
 }
 
-/// Serves until the process is asked to stop. If the store fails, only a new process can help: then
-/// `replace` is called, with the time since the start. It must not return, because actors that are
-/// dropped with the system may act once more.
-pub fn serve(config: &Config, replace: fn(Duration) -> Infallible) -> Result<(), StartError> {
+/// How the process ends by itself. Neither returns, because actors that are dropped with the system
+/// may act once more.
+#[derive(Clone, Copy)]
+pub struct ProcessEnds {
+    /// The store has failed: only a new process can help. Called with the time since the start.
+    pub replace: fn(Duration) -> Infallible,
+    /// Another node has the lease.
+    pub superseded: fn() -> Infallible,
+}
+
+/// Serves until the process is asked to stop.
+pub fn serve(config: &Config, ends: ProcessEnds) -> Result<(), StartError> {
     System::new().block_on(async {
         let started_at = Instant::now();
-        let service = Service::start(config).await?;
-        // A program that reads the announcement may send a signal immediately.
-        let mut signals = match (config.tls(), config.coaps_key_files()) {
-            (None, None) => Signals::listen(),
-            (Some(_), _) | (_, Some(_)) => Signals::listen_without_hangup(),
+        open_data_dir(config)?;
+        let Some(mut node) = join(config, ends.superseded).await? else {
+            let service = Service::start(config).await?;
+            // A program that reads the announcement may send a signal immediately.
+            let mut signals = Signals::of(config);
+            service.announce();
+            return run(service, &mut signals, None, (ends, started_at)).await;
         };
-        service.announce();
-        tokio::select! {
-            () = signals.received() => {
-                service.stop().await;
-                return Ok(());
+        let mut signals = Signals::of(config);
+        let Some(epoch) = stand_by(config, &mut node, &mut signals).await? else {
+            node.keeper.release().await;
+            info!("stopped");
+            return Ok(());
+        };
+        let started = async {
+            let storage = storage::open(config, Some(epoch)).await?;
+            Service::start_on(config, storage).await
+        };
+        match started.await {
+            Ok(service) => {
+                service.announce();
+                run(service, &mut signals, Some(node), (ends, started_at)).await
             }
-            () = failed(service.commits.as_ref()) => {}
-        }
-        let served_for = started_at.elapsed();
-        tokio::select! {
-            () = signals.received() => Ok(()),
-            () = sleep(RESTART_PAUSE) => match replace(served_for) {},
+            Err(error) => {
+                node.keeper.release().await;
+                Err(error)
+            }
         }
     })
 }
 
-/// Opens the store. A server that cannot be reached is waited for, and health checks are told.
-async fn open_store(config: &Config) -> Result<Storage, StartError> {
+/// Serves until the process is asked to stop, the node is to drain, or the store has failed.
+async fn run(
+    service: Service,
+    signals: &mut Signals,
+    mut node: Option<Node>,
+    (ends, started_at): (ProcessEnds, Instant),
+) -> Result<(), StartError> {
+    tokio::select! {
+        () = signals.received() => return stop(service, node).await,
+        () = drained(&mut node) => return stop(service, node).await,
+        () = failed(service.commits.as_ref()) => {}
+    }
+    let served_for = started_at.elapsed();
+    tokio::select! {
+        () = signals.received() => Ok(()),
+        () = sleep(RESTART_PAUSE) => match (ends.replace)(served_for) {},
+    }
+}
+
+/// Stops the service, and then gives up the lease, so that another node takes it at once.
+async fn stop(service: Service, node: Option<Node>) -> Result<(), StartError> {
+    if let Some(node) = &node {
+        node.keeper.stopping().await;
+    }
+    service.stop().await;
+    if let Some(node) = node {
+        node.keeper.release().await;
+        info!("the lease is given up");
+    }
+    Ok(())
+}
+
+/// Returns when somebody drains the node.
+async fn drained(node: &mut Option<Node>) {
+    let Some(node) = node else {
+        return std::future::pending().await;
+    };
+    while node.keeper.next().await != LeaseReport::Drain {}
+}
+
+/// Joins the nodes of the database, if there is one. A server that cannot be reached is waited for,
+/// and health checks are told.
+async fn join(config: &Config, superseded: fn() -> Infallible) -> Result<Option<Node>, StartError> {
     let deadline = Instant::now() + Duration::from_secs(config.store_wait_s.into());
     let (mut pause, longest) = STORE_PAUSES;
     let mut waiting = None;
     loop {
-        let opened = storage::open(config).await;
-        let is_away = opened.as_ref().is_err_and(StorageError::is_transient);
+        let joined = Node::join(config, superseded).await;
+        let is_away = joined.as_ref().is_err_and(JoinError::is_transient);
         if !is_away || Instant::now() + pause > deadline {
             if let Some(web) = waiting {
-                stopped(&web).await;
+                stopped(web).await;
             }
-            return Ok(opened?);
+            return Ok(joined?);
         }
-        if let Err(error) = &opened {
+        if let Err(error) = &joined {
             warn!(%error, "waiting for the server of the store");
         }
         if waiting.is_none() {
-            waiting = Some(WebListener::open_for_health(config)?.start_waiting()?);
+            let why = Arc::new(AtomicBool::new(false));
+            waiting = Some(WebListener::start_all_waiting(config, &why)?);
         }
         sleep(pause).await;
         pause = (pause * 2).min(longest);
     }
 }
 
-/// Returns once a web actor has ended its calls.
-async fn stopped(web: &Addr<Web>) {
-    if web.send(Drain).await.is_err() {
-        warn!("a web actor has stopped");
+/// Waits for the lease and returns its epoch; none if the process is to stop. Health checks and
+/// callers are told.
+async fn stand_by(
+    config: &Config,
+    node: &mut Node,
+    signals: &mut Signals,
+) -> Result<Option<u64>, StartError> {
+    let mut waiting = None;
+    // A lease that is free is there soon: nobody else is asked to wait for that.
+    let mut announced = Box::pin(sleep(STANDBY_AFTER));
+    let epoch = loop {
+        tokio::select! {
+            report = node.keeper.next() => match report {
+                LeaseReport::Began(epoch) => break Some(epoch),
+                LeaseReport::Drain | LeaseReport::Left => break None,
+            },
+            () = signals.received() => break None,
+            () = &mut announced, if waiting.is_none() => {
+                let web = WebListener::start_all_waiting(config, &node.keeper.is_answered())?;
+                info!(node = %node.id, "standing by until this node has the lease");
+                println!("standing by node={}", node.id);
+                waiting = Some(web);
+            }
+        }
+    };
+    if let Some(web) = waiting {
+        stopped(web).await;
+    }
+    Ok(epoch)
+}
+
+fn open_data_dir(config: &Config) -> Result<(), StartError> {
+    data_dir::open(&config.data_dir).map_err(|source| StartError::DataDir {
+        path: config.data_dir.clone(),
+        source,
+    })
+}
+
+/// Returns once web actors have ended their calls.
+async fn stopped(webs: Vec<Addr<Web>>) {
+    for web in webs {
+        if web.send(Drain).await.is_err() {
+            warn!("a web actor has stopped");
+        }
     }
 }
 
@@ -422,6 +539,13 @@ struct Signals {
 }
 
 impl Signals {
+    fn of(config: &Config) -> Self {
+        match (config.tls(), config.coaps_key_files()) {
+            (None, None) => Self::listen(),
+            (Some(_), _) | (_, Some(_)) => Self::listen_without_hangup(),
+        }
+    }
+
     fn listen() -> Self {
         Self {
             hangup: Some(heard(SignalKind::hangup())),
@@ -590,14 +714,27 @@ impl WebListener {
         })
     }
 
-    /// The listener of the part that has the health checks.
-    fn open_for_health(config: &Config) -> Result<Self, StartError> {
+    /// Starts, at every address of the API, with what is answered while there is no store or no
+    /// lease; `is_standby` says which.
+    fn start_all_waiting(
+        config: &Config,
+        is_standby: &Arc<AtomicBool>,
+    ) -> Result<Vec<Addr<Web>>, StartError> {
         let files = config.tls();
         let certificate = files.map(|(cert, key)| Certificate::load(cert, key));
         let certificate = certificate.transpose()?;
-        let address = config.operator_http.unwrap_or(config.http);
-        let with = (config, certificate.as_ref());
-        Self::open("HTTP", address, ServedRoutes::Operator, with)
+        let addresses = [Some(config.http), config.operator_http];
+        let open = |address| {
+            let with = (config, certificate.as_ref());
+            Self::open("HTTP", address, ServedRoutes::Operator, with)
+        };
+        let listeners: Vec<_> = addresses
+            .into_iter()
+            .flatten()
+            .map(open)
+            .collect::<Result<_, _>>()?;
+        let start = |it: Self| it.start_waiting(Arc::clone(is_standby));
+        listeners.into_iter().map(start).collect()
     }
 
     fn start(self, state: &ApiState) -> Result<Addr<Web>, StartError> {
@@ -607,11 +744,10 @@ impl WebListener {
         }))
     }
 
-    /// Starts with what is answered while there is no store.
-    fn start_waiting(self) -> Result<Addr<Web>, StartError> {
+    fn start_waiting(self, is_standby: Arc<AtomicBool>) -> Result<Addr<Web>, StartError> {
         let clock = Clock::new();
         self.start_with(Arc::new(move |app: &mut ServiceConfig| {
-            api::configure_waiting(app, clock.clone());
+            api::configure_waiting(app, clock.clone(), Arc::clone(&is_standby));
         }))
     }
 

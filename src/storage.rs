@@ -7,7 +7,7 @@ use actors::clock::wall_clock;
 use actors::http::{HttpError, trust};
 use store::sealed::{KeyError, MasterKey};
 use store::{
-    Backup, Loss, OfflineStore, OpenError, Options, PostgresOpenError, PostgresOptions,
+    Backup, Loss, Nodes, OfflineStore, OpenError, Options, PostgresOpenError, PostgresOptions,
     PostgresStore, PostgresUrl, RekeyError, RekeyReport, SledStore, Store,
 };
 
@@ -20,6 +20,8 @@ pub(crate) struct Storage {
     pub(crate) store: Arc<dyn Store>,
     /// Copies it, or says what does.
     pub(crate) backups: Arc<dyn Backup>,
+    /// The nodes on it, if there can be several.
+    pub(crate) nodes: Option<Arc<dyn Nodes>>,
     /// What was lost from its end before it was opened.
     pub(crate) lost: Option<Loss>,
     /// The key of the secrets in it.
@@ -132,11 +134,11 @@ impl UnusedStore {
     }
 }
 
-/// Opens the store.
-pub(crate) async fn open(config: &Config) -> Result<Storage, StorageError> {
+/// Opens the store; one on PostgreSQL in the epoch of a lease.
+pub(crate) async fn open(config: &Config, epoch: Option<u64>) -> Result<Storage, StorageError> {
     match &config.store {
         StoreChoice::Embedded => open_embedded(config),
-        StoreChoice::Postgres(database) => open_postgres(config, database.clone()).await,
+        StoreChoice::Postgres(database) => open_postgres(config, database.clone(), epoch).await,
     }
 }
 
@@ -161,12 +163,14 @@ fn open_embedded(config: &Config) -> Result<Storage, StorageError> {
     Ok(Storage {
         store: store.clone(),
         backups: store,
+        nodes: None,
         lost,
         master_key: Arc::new(master_key),
     })
 }
 
-fn postgres_options(
+/// How the database of the configuration is used.
+pub(crate) fn postgres_options(
     config: &Config,
     database: &PostgresUrl,
 ) -> Result<PostgresOptions, StorageError> {
@@ -190,8 +194,12 @@ fn postgres_options(
 async fn open_postgres(
     config: &Config,
     database: Box<PostgresUrl>,
+    epoch: Option<u64>,
 ) -> Result<Storage, StorageError> {
-    let options = postgres_options(config, &database)?;
+    let options = PostgresOptions {
+        epoch,
+        ..postgres_options(config, &database)?
+    };
     let opened = tokio::task::spawn_blocking(|| PostgresStore::open(options)).await;
     let opened = opened.expect("a store is opened without a panic");
     let store = opened.map_err(|source| StorageError::Postgres { database, source })?;
@@ -202,7 +210,8 @@ async fn open_postgres(
     let store = Arc::new(store);
     Ok(Storage {
         store: store.clone(),
-        backups: store,
+        backups: store.clone(),
+        nodes: Some(store),
         lost: None,
         master_key: Arc::new(master_key),
     })
@@ -221,8 +230,8 @@ fn password_in(path: &Path) -> Result<String, StorageError> {
     }
 }
 
-/// The key of the secrets in a store. None is generated: it could not decrypt them.
-fn key_of_store(config: &Config) -> Result<MasterKey, StorageError> {
+/// The key of the secrets in a store that has some. None is generated: it could not decrypt them.
+pub(crate) fn key_of_store(config: &Config) -> Result<MasterKey, StorageError> {
     match config.master_key.is_some() || MasterKey::is_in(&config.data_dir) {
         true => key_of_new_store(config),
         false => Err(StorageError::MasterKeyMissing(config.data_dir.clone())),
@@ -231,7 +240,7 @@ fn key_of_store(config: &Config) -> Result<MasterKey, StorageError> {
 
 /// The key for the secrets of a store that has none yet; without one in the configuration or the
 /// data directory it is generated there.
-fn key_of_new_store(config: &Config) -> Result<MasterKey, StorageError> {
+pub(crate) fn key_of_new_store(config: &Config) -> Result<MasterKey, StorageError> {
     let key = match &config.master_key {
         Some(key) => MasterKey::parse(key.expose()),
         None if MasterKey::is_being_replaced(&config.data_dir) => {

@@ -21,6 +21,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::http::resolver::{GuardedResolver, SystemResolver};
 use crate::http::{HttpClient, UnreachableReason, fault, trust};
+use crate::lease;
 
 /// Connects to brokers.
 #[derive(Clone)]
@@ -97,6 +98,7 @@ impl BrokerConnector {
         &self,
         address: &BrokerAddress,
     ) -> Result<BrokerStream, UnreachableReason> {
+        lease::held().await;
         let connected = timeout(self.connect_timeout, self.connected(address)).await;
         connected.unwrap_or(Err(UnreachableReason::Timeout))
     }

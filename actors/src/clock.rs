@@ -9,9 +9,17 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use engine::moment::{Moment, STEPS_PER_MS, Timestamp};
+use engine::node::lease::SteadyTime;
+use nix::time::{ClockId, clock_gettime};
 
 /// A wall clock this far ahead was set forward; less is drift and jitter of the two readings.
 const STEP_MS: i64 = 1_000;
+
+/// The clock that counts while the machine is suspended, where there is one.
+#[cfg(target_os = "linux")]
+const STEADY: ClockId = ClockId::CLOCK_BOOTTIME;
+#[cfg(not(target_os = "linux"))]
+const STEADY: ClockId = ClockId::CLOCK_MONOTONIC;
 
 /// Nanoseconds of a millisecond.
 const NS_PER_MS: u64 = 1_000_000;
@@ -90,6 +98,14 @@ pub fn wall_clock() -> Timestamp {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     Timestamp::from_ms(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// The time of a clock that only ever grows, also while the process is stopped or the machine
+/// suspended.
+pub fn steady_time() -> SteadyTime {
+    let since_boot = clock_gettime(STEADY).expect("the system has this clock");
+    let since_boot = Duration::from(since_boot);
+    SteadyTime(u64::try_from(since_boot.as_millis()).unwrap_or(u64::MAX))
 }
 
 struct EntropyPool {

@@ -21,6 +21,8 @@ use reqwest::{Client, Response, redirect};
 use rustls::RootCertStore;
 use tokio::time::timeout;
 
+use crate::lease;
+
 use self::resolver::{GuardedResolver, HostLookup, SystemResolver};
 
 /// How long an unused connection is kept open. Node and Apache close theirs after five seconds, and
@@ -222,6 +224,7 @@ impl HttpClient {
         &self,
         request: HttpRequest,
     ) -> Result<(u16, Option<u32>), UnreachableReason> {
+        lease::held().await;
         // Names are checked when they are resolved; an address in the URL never is resolved.
         let url = admit(&request.url, self.policy).map_err(UnreachableReason::from)?;
         let request = self

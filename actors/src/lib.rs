@@ -17,6 +17,7 @@ pub mod image_files;
 pub mod image_progress;
 pub mod jobs;
 pub mod kept_sessions;
+pub mod lease;
 pub mod logging;
 mod meters;
 pub mod policy;

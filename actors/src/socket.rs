@@ -24,6 +24,7 @@ use nix::errno::Errno;
 use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 use tracing::debug;
 
+use crate::lease;
 use crate::meters::ArbiterMeters;
 
 pub use addresses::heard_at;
@@ -140,10 +141,14 @@ impl Socket {
         }
     }
 
-    /// Reads the next batch from the kernel and passes on its datagrams.
+    /// Reads the next batch from the kernel and passes on its datagrams; without the lease they are
+    /// for another node, which their senders reach when they repeat them.
     pub(crate) fn receive(&self, mut take: impl FnMut(Peer, &[u8])) -> io::Result<()> {
         let mut inbox = self.inbox.borrow_mut();
         inbox.fill(self.socket.udp())?;
+        if !lease::is_held() {
+            return Ok(());
+        }
         for (from, sent_to, datagram) in inbox.datagrams() {
             let from = self.socket.peer(from, self.transport, sent_to);
             take(from, datagram);
@@ -160,6 +165,10 @@ impl Socket {
     /// Sends a datagram now, and returns whether the kernel accepted it: it is an attempt whose
     /// outcome is reported.
     pub(crate) fn send_now(&self, to: Peer, datagram: &[u8]) -> SendOutcome {
+        if !lease::is_held() {
+            self.meters.unsent.one();
+            return SendOutcome::Refused(SendRefusal::NotPermitted);
+        }
         match self.socket.send_now(to, datagram) {
             Ok(()) => {
                 self.meters.sent.one(self.form_of(datagram));

@@ -21,6 +21,7 @@ use engine::network::network_of_host;
 use super::Api;
 use super::access::{Access, authorise, authorise_person};
 use super::error::ApiError;
+use super::health::silence;
 use super::meters::UnderWay;
 use super::rate_limit::{CallQuota, RateExceeded};
 use super::session;
@@ -34,6 +35,9 @@ const TRACE: HeaderName = HeaderName::from_static("x-trace-id");
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const RATE_REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
 const RATE_RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+
+/// What is answered without the lease, too.
+const STEADY: [&str; 2] = ["/livez", "/metrics"];
 
 /// One call.
 #[derive(Clone, Copy, Debug)]
@@ -133,7 +137,11 @@ async fn answer(
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let began = api.clock.now();
     request.extensions_mut().insert(call);
-    let (response, quota) = match admit(&api, guard, &mut request).await {
+    let admitted = match silence().filter(|_| !STEADY.contains(&guard.route)) {
+        Some(failure) => Err((failure, None)),
+        None => admit(&api, guard, &mut request).await,
+    };
+    let (response, quota) = match admitted {
         Ok(quota) => (next.call(request).await?, quota),
         Err((failure, quota)) => (request.error_response(failure), quota),
     };

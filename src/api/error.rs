@@ -436,6 +436,12 @@ impl ApiError {
         Self::try_later(STORE_RETRY_S, why)
     }
 
+    /// 409: a node cannot be drained, because no other one can take its shards.
+    pub(super) fn only_node() -> Self {
+        let why = "the embedded store has one node: stop the service instead";
+        Self::clash("ONLY_NODE", why)
+    }
+
     /// 500: an internal error. The inner message goes to the log only.
     pub(super) fn internal(inner: impl fmt::Display) -> Self {
         let fault = ErrorDetail::new("INTERNAL", "internal error");

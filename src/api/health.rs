@@ -2,13 +2,15 @@
 
 pub(super) mod described;
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
 use actors::clock::Clock;
+use actors::lease;
 use engine::ids::TraceId;
 use engine::query::PageRequest;
 
@@ -16,6 +18,7 @@ use store::{Loss, Pressure};
 
 use super::Api;
 use super::error::ApiError;
+use super::metrics;
 
 /// A store that takes longer to respond is not ready.
 const STORE_PATIENCE: Duration = Duration::from_secs(2);
@@ -64,6 +67,13 @@ const FAILED: &str = "the store has failed; the service must be started again";
 const UNREACHABLE: &str = "the PostgreSQL server cannot be reached; the service goes on by itself \
                            once it can";
 
+/// The answer of a node that stands by.
+const STANDBY: &str = "this node stands by: another node serves";
+
+/// The answer of a node whose lease has ended, and that nobody has taken over from as far as it
+/// knows.
+const SILENT: &str = "the node could not renew its lease: it serves nothing until it can";
+
 #[derive(Serialize)]
 struct HealthBody {
     status: &'static str,
@@ -100,16 +110,30 @@ impl LossBody {
     }
 }
 
-/// Mounts what a service answers that waits for the server of its store: it is alive, and nothing
-/// else works.
-pub(super) fn mount_waiting(app: &mut web::ServiceConfig, clock: Clock) {
+/// Mounts what a service answers that waits for the lease of its shards or for the server of its
+/// store: it is alive, has metrics, and nothing else works.
+pub(super) fn mount_waiting(
+    app: &mut web::ServiceConfig,
+    clock: Clock,
+    is_standby: Arc<AtomicBool>,
+) {
     let alive = || async { HttpResponse::Ok().json(HealthBody::OK) };
     let refused = move || {
         let trace = TraceId::new(clock.moment().uuid());
-        async move { ApiError::unhealthy(UNREACHABLE).response(trace) }
+        let why = match is_standby.load(Ordering::Relaxed) {
+            true => STANDBY,
+            false => UNREACHABLE,
+        };
+        async move { ApiError::unhealthy(why).response(trace) }
     };
     app.route("/livez", web::get().to(alive));
+    app.route("/metrics", web::get().to(metrics::show));
     app.default_service(web::to(refused));
+}
+
+/// Why nothing is served although the service runs, if that is so.
+pub(super) fn silence() -> Option<ApiError> {
+    (!lease::is_held()).then(|| ApiError::unhealthy(SILENT))
 }
 
 /// Answers 200 unless only a restart can help: the store has failed.

@@ -18,8 +18,8 @@ use super::sms::described::{forwarder, network, wake_up};
 use super::{
     actions, activity, backup, bootstrap, brokers, clients, console, customers, definitions,
     devices, docs, dtls, events, firmware, health, import, integrations, jobs, logs, messages,
-    metrics, networks, openapi, plugins, presence, psk, public_key, schedules, series, settings,
-    sms, strangers, tokens,
+    metrics, networks, nodes, openapi, plugins, presence, psk, public_key, schedules, series,
+    settings, sms, strangers, tokens,
 };
 
 /// One route: method, path, access, description and handler.
@@ -97,6 +97,11 @@ routes! {
     // A backup of the store.
     GET "/operator-api/v1/backup"
         Operator => backup::send, backup::described::send;
+    // The nodes of the service.
+    GET "/operator-api/v1/nodes"
+        Operator => nodes::list, nodes::described::list;
+    POST "/operator-api/v1/nodes/{node}/drain"
+        Operator => nodes::drain, nodes::described::drain;
     // The operator's view of senders that are no known device.
     GET "/operator-api/v1/strangers"
         Operator => strangers::list, strangers::described::list;

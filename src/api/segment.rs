@@ -10,7 +10,7 @@ use engine::Version;
 use engine::delivery::partner::Partner;
 use engine::ids::{
     ActionId, CampaignId, ClientId, CustomerId, DeviceId, EntryId, EventId, Iccid, ImageId, JobId,
-    ScheduleId, SecretId, SmsId,
+    NodeId, ScheduleId, SecretId, SmsId,
 };
 use engine::setting::SettingName;
 
@@ -76,7 +76,7 @@ macro_rules! segments {
 segments!(
     ActionId "request", CampaignId "campaign", ClientId "client", CustomerId "customer",
     DeviceId "device", EntryId "entry", EventId "event", Iccid "iccid", ImageId "image",
-    JobId "job", ScheduleId "schedule", SecretId "secret", Version "version"
+    JobId "job", NodeId "node", ScheduleId "schedule", SecretId "secret", Version "version"
 );
 
 impl Segment for &'static Partner {

@@ -17,6 +17,7 @@ use engine::event::{EventType, Lifecycle};
 use engine::firmware::campaign::CampaignState;
 use engine::firmware::update::{DeliveryMethod, UpdateState};
 use engine::job::{JobDeviceStatus, JobState};
+use engine::node::NodeState;
 use engine::profile::SecurityRequirement;
 use engine::query::ActionOrder;
 use engine::route::DeviceOperation;
@@ -77,6 +78,7 @@ words!(Status {
     Failed,
     Cancelled
 } as spelled::status);
+words!(NodeState { Active = "ACTIVE", Standby = "STANDBY", Draining = "DRAINING", Lost = "LOST" });
 words!(Mode { SendNow = "SEND_NOW", SendWhenActive = "SEND_WHEN_ACTIVE" });
 words!(WakeUp { Sms = "SMS" });
 words!(WakeUpKind {

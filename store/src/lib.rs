@@ -19,6 +19,7 @@ mod firmware;
 mod jobs;
 mod maintenance;
 mod meters;
+mod nodes;
 mod partition_notifier;
 mod partition_notifiers;
 mod postgres;
@@ -36,9 +37,11 @@ pub use crate::directory::DirectoryReads;
 pub use crate::firmware::FirmwareReads;
 pub use crate::jobs::JobReads;
 pub use crate::maintenance::{ENTRIES_SWEPT_MS, Loss, Maintenance, Retention, SweepReport};
+pub use crate::nodes::{DrainOutcome, Nodes};
 pub use crate::partition_notifier::PartitionNotifier;
 pub use crate::postgres::{
-    InvalidPostgresUrl, PostgresOpenError, PostgresOptions, PostgresStore, PostgresUrl,
+    FoundStore, InvalidPostgresUrl, NewNode, NodeDatabase, PostgresOpenError, PostgresOptions,
+    PostgresStore, PostgresUrl,
 };
 pub use crate::rekey::{RekeyError, RekeyReport};
 pub use crate::sled::{

@@ -15,6 +15,7 @@ mod committer;
 mod fault;
 mod group;
 mod known;
+mod nodes;
 mod open;
 mod partitions;
 mod pipeline;
@@ -29,6 +30,7 @@ mod table;
 mod url;
 mod writes;
 
+pub use self::nodes::{FoundStore, NewNode, NodeDatabase};
 pub use self::open::{PostgresOpenError, PostgresOptions};
 pub use self::url::{InvalidPostgresUrl, PostgresUrl};
 
@@ -108,6 +110,7 @@ impl PostgresStore {
         let (queue, jobs) = channel(options.queue_max.max(1));
         let pool = server.pool(1);
         let committer = PostgresCommitter::new(pool, group, Arc::clone(&state), options.now, jobs);
+        let committer = committer.leased(options.epoch);
         let opening = open(readers.clone(), Arc::clone(&state), committer);
         // Whoever opens the store may be on a runtime, which cannot wait for another one.
         let (reply, opened) = std_mpsc::channel();

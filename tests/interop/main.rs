@@ -19,6 +19,7 @@ mod guide;
 mod leshan;
 mod libcoap;
 mod mosquitto;
+mod nodes;
 mod plain;
 mod plugtest;
 mod postgres;

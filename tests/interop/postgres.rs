@@ -159,6 +159,10 @@ fn what_stays_refused_ends_the_start_at_once_and_is_named() {
     // Another data directory has no key for what is in the database.
     fails(&folder, &url, 1, &["the file master-key is missing"]);
     assert!(!folder.path().join("master-key").exists());
+    let key = folder.path().join("master-key");
+    std::fs::write(&key, "11".repeat(32)).unwrap();
+    fails(&folder, &url, 1, &["the master key of this node is not"]);
+    std::fs::remove_file(&key).unwrap();
     let newer = "INSERT INTO schema_history SELECT 999, 'later', applied_on, checksum \
                  FROM schema_history LIMIT 1";
     server.run(database, newer);

@@ -45,6 +45,9 @@ const OBJECT: &str = include_str!("../../protocol/tests/definitions/heat_meter.x
 /// A broker that no name server knows.
 const BROKER: &str = "mqtts://signalbox.invalid";
 
+/// The id of no node.
+const NO_NODE: &str = "01935c5a-0000-7000-8000-0000000000e0";
+
 /// A day of the past.
 const DAY_BEGINS: &str = "2026-01-01T00:00:00.000";
 const DAY_ENDS: &str = "2026-01-02T00:00:00.000";
@@ -307,6 +310,9 @@ fn table() -> Vec<Entry> {
         of("createClientSecret", 201).json(json!({})),
         of("getBackup", 200),
         of("listStrangers", 200),
+        of("listNodes", 200),
+        // A node that is there would stop, on PostgreSQL.
+        of("drainNode", 404).json(json!({})),
         of("deleteClientSecret", 204),
         of("deleteClient", 204),
         of("deleteCustomer", 204),
@@ -504,6 +510,7 @@ impl Owner {
         ];
         let of_operator = [
             ("{customer}", client.customer.clone()),
+            ("{node}", NO_NODE.to_owned()),
             ("{client}", client.id.clone()),
             ("{secret}", text(secret)),
         ];

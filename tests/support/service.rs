@@ -65,6 +65,56 @@ impl Service {
         Self::start_storing(Some(database.to_owned()), own_address(), settings)
     }
 
+    /// Starts a node that stands by, with the secrets of one that is active on its database.
+    pub(crate) fn stand_by_beside(active: &Self) -> Self {
+        let data = TempDir::new().unwrap();
+        for secret in ["operator-token", "master-key"] {
+            fs::copy(active.data_dir().join(secret), data.path().join(secret)).unwrap();
+        }
+        let (ip, database) = (own_address(), active.database.clone());
+        let at = |port| SocketAddr::new(ip, port);
+        let mut node = Self {
+            program: Program::start(&mut Command::new("true")),
+            data,
+            settings: active.settings.clone(),
+            database,
+            http: at(8_080),
+            coap: at(5_683),
+            coaps: at(5_684),
+            udp: at(4_445),
+            may_fail: false,
+        };
+        node.stand_by();
+        node
+    }
+
+    /// Starts the node again, which stands by.
+    pub(crate) fn stand_by(&mut self) {
+        let mut command = command_of(&self.data, self.database.as_deref(), &self.settings);
+        command.arg("--http").arg(self.http.to_string());
+        for (flag, address) in [
+            ("--coap", self.coap),
+            ("--coaps", self.coaps),
+            ("--udp", self.udp),
+        ] {
+            command.arg(flag).arg(address.to_string());
+        }
+        let mut program = Program::start(&mut command);
+        program.follow_up(&mut self.program);
+        self.program = program;
+        self.wait_for_line("standing by node=");
+    }
+
+    /// Stops the process until [`Service::resume`].
+    pub(crate) fn pause(&self) {
+        self.program.pause();
+    }
+
+    /// Lets the process continue.
+    pub(crate) fn resume(&self) {
+        self.program.resume();
+    }
+
     fn start_at(ip: IpAddr, settings: &[(&str, &str)]) -> Self {
         Self::start_storing(database_of_tests(), ip, settings)
     }
@@ -233,7 +283,7 @@ const HTTP: &str = "127.255.0.1:0";
 
 fn command_of(data: &TempDir, database: Option<&str>, settings: &[(String, String)]) -> Command {
     let mut command = signalbox();
-    command.arg("serve").args(["--http", HTTP]);
+    command.arg("serve");
     command.arg("--data-dir").arg(data.path());
     if let Some(database) = database {
         command.env("SIGNALBOX_STORE", database);
@@ -253,6 +303,7 @@ fn launch(
     command: &mut Command,
     [coap, coaps, udp]: [SocketAddr; 3],
 ) -> (Program, ServiceAddresses) {
+    command.args(["--http", HTTP]);
     command.arg("--coap").arg(coap.to_string());
     command.arg("--coaps").arg(coaps.to_string());
     command.arg("--udp").arg(udp.to_string());

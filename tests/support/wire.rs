@@ -50,6 +50,11 @@ impl DeviceSocket {
         self.socket.local_addr().unwrap().port()
     }
 
+    /// Sends to another node from now on, from the same port, as behind a load balancer.
+    pub(crate) fn turn_to(&self, service: &Service) {
+        self.socket.connect(service.coap).unwrap();
+    }
+
     /// Sends a datagram.
     pub(crate) fn send(&self, datagram: &[u8]) {
         // This call may report the ICMP error of an earlier datagram to a killed service.

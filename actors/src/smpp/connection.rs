@@ -17,6 +17,8 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
+use crate::lease;
+
 /// PDUs that may wait for the connection: more than the windows of both sides. Beyond it the SMS
 /// centre does not read, and the connection is closed.
 const OUTGOING_MAX: usize = 4_096;
@@ -56,6 +58,9 @@ pub(super) async fn connect(
     tls: Arc<ClientConfig>,
     within: Duration,
 ) -> io::Result<Box<dyn Stream>> {
+    if !lease::is_held() {
+        return Err(io::ErrorKind::NotConnected.into());
+    }
     let connected = async {
         let stream = TcpStream::connect((&*server.host, server.port)).await?;
         stream.set_nodelay(true)?;
@@ -106,6 +111,9 @@ impl Incoming {
         self.0.read_exact(&mut length).await.ok()?;
         let mut rest = vec![0; Pdu::rest_of(length).ok()?];
         self.0.read_exact(&mut rest).await.ok()?;
+        if !lease::is_held() {
+            return None;
+        }
         Pdu::decode(&rest).ok()
     }
 }
@@ -118,6 +126,9 @@ async fn write(
 ) {
     let mut waiting = Vec::new();
     while pdus.recv_many(&mut waiting, OUTGOING_MAX).await > 0 {
+        if !lease::is_held() {
+            return;
+        }
         let octets = waiting.concat();
         waiting.clear();
         let written = async {

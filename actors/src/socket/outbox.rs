@@ -13,6 +13,7 @@ use engine::peer::Peer;
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, sendmmsg};
 use tracing::debug;
 
+use crate::lease;
 use crate::meters::ArbiterMeters;
 
 use super::bound_socket::{BoundSocket, SourceAddress};
@@ -90,6 +91,12 @@ impl Outbox {
 
 impl WaitingDatagrams {
     fn empty(&mut self) {
+        if !self.datagrams.is_empty() && !lease::is_held() {
+            self.datagrams.iter().for_each(|_| self.meters.unsent.one());
+            self.destinations.clear();
+            self.datagrams.clear();
+            return;
+        }
         let mut first = 0;
         while first < self.datagrams.len() {
             first += match self.send_from(first) {

@@ -5,7 +5,7 @@ use engine::delivery::partner::{PARTNERS, Partner};
 use engine::firmware::image_key::ImageKey;
 use engine::ids::{
     ActionId, CampaignId, ClientId, CustomerId, DeviceId, EntryId, EventId, Iccid, ImageId, JobId,
-    ScheduleId, SecretId, SmsId,
+    NodeId, ScheduleId, SecretId, SmsId,
 };
 use engine::setting::SettingName;
 
@@ -115,6 +115,7 @@ fn segment(name: &str, platform: &str) -> (Schema, &'static str) {
             Schema::text().pattern("^[0-9a-f]{40}$"),
             "The key of the device, which nobody can guess.",
         ),
+        NodeId::NAME => (Schema::uuid(), "The `id` of the node."),
         JobId::NAME => (Schema::uuid(), "The `id` of the job."),
         ScheduleId::NAME => (Schema::uuid(), "The `id` of the schedule."),
         SecretId::NAME => (Schema::uuid(), "The `secretId` of the secret."),

@@ -35,13 +35,14 @@ use engine::firmware::campaign::{
     Campaign, CampaignCounts, CampaignDevice, CampaignRules, CampaignState, ImageSource,
 };
 use engine::firmware::update::{DeliveryMethod, UpdateState};
-use engine::ids::ImageId;
 use engine::ids::{
     ActionId, CampaignId, CustomerId, DeviceId, EntryId, EventId, Iccid, Imsi, JobId, Msisdn,
     ScheduleId, TraceId,
 };
+use engine::ids::{ImageId, NodeId};
 use engine::job::{Job, JobDevice, JobOutcome, JobState};
 use engine::moment::{Moment, Timestamp};
+use engine::node::KnownNode;
 use engine::peer::Peer;
 use engine::profile::Profile;
 use engine::query::devices::{
@@ -72,6 +73,7 @@ use crate::api::jobs::{DryRunBody, JobBody, JobCreatedBody, JobDeviceBody};
 use crate::api::logs::EntryBody;
 use crate::api::logs::statistics::StatisticsBody;
 use crate::api::messages::{MessageBody, MessagesBody};
+use crate::api::nodes::NodeBody;
 use crate::api::page::PageBody;
 use crate::api::schedules::{ScheduleBody, ScheduleWithRequestBody};
 use crate::api::strangers::StrangerBody;
@@ -245,6 +247,29 @@ fn a_sender_that_is_no_known_device() {
         count: 17,
     };
     golden::check("stranger", &StrangerBody::of(stranger));
+}
+
+#[test]
+fn nodes_with_and_without_a_lease() {
+    let active = KnownNode {
+        id: NodeId::from_bytes([1; 16]),
+        name: "node-1".to_owned(),
+        version: "0.1.0".to_owned(),
+        addresses: vec!["coap://[::]:5683".to_owned()],
+        started_at: NOON,
+        heartbeat_at: NOON.plus_s(60),
+        is_heard: true,
+        is_draining: false,
+        shards: 1_024,
+        lease_ends_at: Some(NOON.plus_s(70)),
+    };
+    let standby = KnownNode {
+        shards: 0,
+        lease_ends_at: None,
+        ..active.clone()
+    };
+    golden::check("node_active", &NodeBody::of(active));
+    golden::check("node_standby", &NodeBody::of(standby));
 }
 
 #[test]

@@ -37,6 +37,7 @@ use crate::api::{ApiParts, ApiState, ServedRoutes, configure};
 use crate::coaps_key::ShownServerKey;
 use crate::config::Config;
 use crate::deliveries;
+use crate::node::nodes_of;
 use crate::operator::OperatorToken;
 use crate::service::{retention_periods, rules};
 
@@ -143,6 +144,7 @@ impl TestService {
             devices: devices.clone(),
         };
         let sms_network = SmsNetwork::new(clock.clone(), commits.clone(), store.clone());
+        let nodes = nodes_of(&config, &clock, None);
         let parts = ApiParts {
             commits,
             store: store.clone(),
@@ -159,6 +161,7 @@ impl TestService {
             networks: Networks::default(),
             server_key: Arc::new(ShownServerKey::new(server_key())),
             backups: store.clone(),
+            nodes,
             sms_network,
             smpp: None,
             identity_provider: None,

@@ -85,6 +85,10 @@ pub(super) struct PostgresCommitter {
     pool: Pool,
     connection: Option<Object>,
     group: GroupId,
+    /// The epoch of the lease under which it writes.
+    lease: Option<u64>,
+    /// The epoch that this process took the store over in; 0 before.
+    epoch: u64,
     partitions: Partitions,
     state: Arc<CommitState>,
     now: fn() -> Timestamp,
@@ -118,11 +122,18 @@ impl PostgresCommitter {
             pool,
             connection: None,
             group,
+            lease: None,
+            epoch: 0,
             partitions: Partitions::default(),
             state,
             now,
             jobs,
         }
+    }
+
+    /// The committer of a process that was given its epoch with a lease.
+    pub(super) fn leased(self, lease: Option<u64>) -> Self {
+        Self { lease, ..self }
     }
 
     /// Makes the partitions of the next days.
@@ -306,7 +317,7 @@ impl PostgresCommitter {
         };
         let days = plans.iter().flat_map(|plan| plan.days.iter().copied());
         self.partitions.ensure(days, client).await?;
-        let mut group = GroupTransaction::begin(self.group, plans, client).await?;
+        let mut group = GroupTransaction::begin(self.group, self.epoch, plans, client).await?;
         group.decide(plans).await?;
         let known = &self.state.known_devices;
         for (endpoint, key, address) in plans.iter().flat_map(|plan| &plan.devices) {
@@ -324,6 +335,12 @@ impl PostgresCommitter {
 
     /// What follows once a group is durable.
     fn settle(&self, decided: Decided) -> Decided {
+        if decided.is_superseded {
+            tracing::error!(
+                "another process has taken the store over: nothing is written any more"
+            );
+            self.state.fail();
+        }
         if let Some(newest) = decided.newest {
             self.state.reach(newest);
         }
@@ -359,8 +376,13 @@ impl PostgresCommitter {
         }
     }
 
-    /// Begins an epoch later than any before. Waits for the groups that it fences off.
+    /// Begins an epoch later than any before, unless the lease began one. Waits for the groups that
+    /// it fences off.
     async fn take_over(&mut self) -> Result<u64, Unavailable> {
+        if let Some(epoch) = self.lease {
+            self.epoch = epoch;
+            return Ok(epoch);
+        }
         const EPOCH: &str = "SELECT epoch FROM store_state FOR UPDATE";
         const BEGIN: &str = "UPDATE store_state SET epoch = 1 + \
              greatest(epoch, coalesce((SELECT max(epoch) FROM shard_epoch), 0)) RETURNING epoch";
@@ -375,7 +397,10 @@ impl PostgresCommitter {
             }
             .await;
             match begun {
-                Ok(epoch) => return Ok(epoch.cast_unsigned()),
+                Ok(epoch) => {
+                    self.epoch = epoch.cast_unsigned();
+                    return Ok(self.epoch);
+                }
                 // An epoch too many fences nobody off that is not superseded.
                 Err(error) => drop(self.failure(&error.into())),
             }
@@ -412,7 +437,7 @@ impl PostgresCommitter {
         let now = (self.now)();
         let tidied = tidy_partitions(retention, now, &mut self.partitions, client).await;
         let swept = match tidied {
-            Ok(()) => sweep(retention, max, self.group.slot, client).await,
+            Ok(()) => sweep(retention, max, (self.group.slot, self.epoch), client).await,
             Err(fault) => Err(fault),
         };
         match swept {

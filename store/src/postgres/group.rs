@@ -47,6 +47,8 @@ pub(super) struct Decided {
     pub(super) newest: Option<Sequence>,
     /// The events that it has: their customers and partitions.
     pub(super) events: Vec<(CustomerId, Partition)>,
+    /// Whether another process has taken the store over: then nothing was written.
+    pub(super) is_superseded: bool,
 }
 
 /// A group that is being decided.
@@ -67,9 +69,10 @@ pub(super) struct GroupTransaction<'a> {
 }
 
 impl<'a> GroupTransaction<'a> {
-    /// Begins the transaction of a group.
+    /// Begins the transaction of a group of a process that took the store over in an epoch.
     pub(super) async fn begin(
         id: GroupId,
+        epoch: u64,
         plans: &[&RowPlan],
         client: &'a ClientWrapper,
     ) -> Result<Self, PostgresFault> {
@@ -105,12 +108,17 @@ impl<'a> GroupTransaction<'a> {
         };
         group.epoch = number(2).unwrap_or_default().cast_unsigned();
         group.newest = number(3).unwrap_or_default();
+        group.decided.is_superseded = epoch > 0 && epoch < group.epoch;
         Ok(group)
     }
 
     /// Decides each batch in order, and writes those that are accepted.
     pub(super) async fn decide(&mut self, plans: &[&RowPlan]) -> Result<(), PostgresFault> {
         for (place, plan) in plans.iter().enumerate() {
+            if self.decided.is_superseded {
+                self.decided.verdicts.push(Err(CommitError::Fenced));
+                continue;
+            }
             self.load_missing(&plans[place..]).await?;
             let verdict = match (self.is_fenced(plan.owner), self.all_hold(&plan.checks)) {
                 (true, _) => Err(CommitError::Fenced),

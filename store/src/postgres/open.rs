@@ -25,6 +25,9 @@ mod migrations {
 /// The table in which the migrations that were run are listed.
 const HISTORY: &str = "schema_history";
 
+/// How often the migrations are run if another process runs them, too: each waits for that.
+const MIGRATION_TRIES_MAX: u32 = 4;
+
 /// The batches that may be queued for the committer, as in the embedded engine.
 const QUEUE_MAX: usize = 8_192;
 
@@ -33,11 +36,13 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 
 /// How long a statement may take: a list of a customer with millions of rows needs a second or two.
 /// A statement beyond it is cancelled, so that a lost plan does not hold its connection forever.
+/// A process that is stopped in a transaction holds its locks, for which a take-over waits, for
+/// five seconds at most: between two statements of one are milliseconds.
 /// Statements are neither compiled nor run in parallel: both are planned for a list as if it was
 /// read whole.
 const STATEMENT_MAX: &str = "SET jit = off; \
     SET max_parallel_workers_per_gather = 0; SET statement_timeout = '30s'; \
-    SET idle_in_transaction_session_timeout = '60s'; SET lock_timeout = '10s'; \
+    SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '10s'; \
     SET client_min_messages = warning";
 
 /// Where the store is and how much it may take.
@@ -47,6 +52,9 @@ pub struct PostgresOptions {
     pub url: PostgresUrl,
     /// The trust that TLS connections need; the URL says whether TLS is used (`sslmode`).
     pub tls: ClientConfig,
+    /// The epoch of the lease under which the store is opened. Without one, taking the store over
+    /// begins an epoch.
+    pub epoch: Option<u64>,
     /// How many connections each of the two pools of readers has; the committer has one of its own.
     pub readers: usize,
     /// How many batches may be queued.
@@ -63,6 +71,7 @@ impl PostgresOptions {
         Self {
             url,
             tls,
+            epoch: None,
             readers: 4,
             queue_max: QUEUE_MAX,
             last_values_max: LAST_VALUES_MAX,
@@ -156,26 +165,64 @@ pub(super) async fn is_there(connection: &Object) -> Result<bool, PostgresOpenEr
 /// Brings the schema to the version of this program, unless it is newer.
 pub(super) async fn migrate(pool: &Pool) -> Result<(), PostgresOpenError> {
     let mut connection = pool.get().await.map_err(no_connection)?;
-    let has_history = is_there(&connection).await?;
-    let mut runner = migrations::migrations::runner();
-    runner.set_migration_table_name(HISTORY);
-    if has_history {
-        let last = runner
-            .get_last_applied_migration_async(&mut **connection)
-            .await;
-        let last = last.map_err(PostgresOpenError::Migration)?;
-        let known = runner.get_migrations().iter().max();
-        if last.as_ref().map(|it| it.version()) > known.map(|it| it.version()) {
-            let name =
-                |it: Option<&refinery::Migration>| it.map_or_else(String::new, |it| it.to_string());
-            return Err(PostgresOpenError::Newer {
-                found: name(last.as_ref()),
-                known: name(known),
-            });
+    refuse_newer(&mut connection).await?;
+    let runner = runner();
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match runner.run_async(&mut **connection).await {
+            Ok(_) => return Ok(()),
+            // Another process creates the same tables at the same time.
+            Err(error) if tries < MIGRATION_TRIES_MAX && is_twofold(&error) => {}
+            Err(error) => return Err(PostgresOpenError::Migration(error)),
         }
     }
-    let run = runner.run_async(&mut **connection).await;
-    run.map(drop).map_err(PostgresOpenError::Migration)
+}
+
+/// Refuses a schema that a newer version of this program wrote.
+pub(super) async fn refuse_newer(connection: &mut Object) -> Result<(), PostgresOpenError> {
+    if !is_there(connection).await? {
+        return Ok(());
+    }
+    let mut runner = runner();
+    let last = runner
+        .get_last_applied_migration_async(&mut ***connection)
+        .await;
+    let last = last.map_err(PostgresOpenError::Migration)?;
+    let known = runner.get_migrations().iter().max();
+    if last.as_ref().map(|it| it.version()) > known.map(|it| it.version()) {
+        let name =
+            |it: Option<&refinery::Migration>| it.map_or_else(String::new, |it| it.to_string());
+        return Err(PostgresOpenError::Newer {
+            found: name(last.as_ref()),
+            known: name(known),
+        });
+    }
+    Ok(())
+}
+
+fn runner() -> refinery::Runner {
+    let mut runner = migrations::migrations::runner();
+    runner.set_migration_table_name(HISTORY);
+    runner
+}
+
+/// Whether what was to be created is there.
+fn is_twofold(error: &refinery::Error) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        let code = error.downcast_ref::<tokio_postgres::Error>();
+        if let Some(code) = code.and_then(tokio_postgres::Error::code) {
+            return [
+                SqlState::DUPLICATE_TABLE,
+                SqlState::DUPLICATE_OBJECT,
+                SqlState::UNIQUE_VIOLATION,
+            ]
+            .contains(code);
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// Why there is no connection.

@@ -24,14 +24,21 @@ struct Kind {
     due: Box<dyn ToSql + Sync + Send>,
 }
 
-/// Removes what is due. Commits nothing by itself.
+/// Removes what is due, unless another process has taken the store over since this epoch. Commits
+/// nothing by itself.
 pub(super) async fn sweep(
     retention: &Retention,
     max: u32,
-    slot: u8,
+    (slot, epoch): (u8, u64),
     client: &ClientWrapper,
 ) -> Result<SweepReport, PostgresFault> {
     client.batch_execute("BEGIN").await?;
+    let newest = "SELECT epoch FROM store_state FOR SHARE";
+    let newest: i64 = client.query_one(newest, &[]).await?.get(0);
+    if epoch > 0 && epoch < newest.cast_unsigned() {
+        client.batch_execute("ROLLBACK").await?;
+        return Ok(SweepReport::default());
+    }
     let mut room = i64::from(max).min(THINGS_MAX);
     let mut swept = SweepReport::default();
     let mut kinds = kinds(retention, slot);

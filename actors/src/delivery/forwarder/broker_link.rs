@@ -25,6 +25,7 @@ use crate::delivery::DeliveryParts;
 use crate::delivery::connections::{BrokerConnections, ReportedStatus};
 use crate::delivery::messages::CommandCall;
 use crate::http::UnreachableReason;
+use crate::lease;
 
 /// Publications that wait for the task: as many as deliveries are in flight at most.
 const PUBLICATIONS_MAX: usize = 1_024;
@@ -367,6 +368,9 @@ async fn moved(connection: &mut Option<OpenConnection>, buffer: &mut [u8]) -> Ha
         unwritten,
         flush,
     } = connection;
+    if !lease::is_held() {
+        return Happened::Broken(None);
+    }
     let has_output = !unwritten.is_empty() || *flush == FlushState::Dirty;
     tokio::select! {
         read = reader.read(buffer) => match read {

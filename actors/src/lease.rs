@@ -1,0 +1,322 @@
+//! Does this process hold the lease of its shards? The shell of [`NodeLease`] is a thread of its own,
+//! which nothing delays; what receives or sends asks [`is_held`] first, and waits for nobody.
+//!
+//! A process has one lease, as it has one id. Without a keeper it holds its shards for ever: those
+//! of the embedded store are nobody else's.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use engine::node::lease::{
+    LeaseAnswer, LeaseEffect, LeaseRequest, LeaseRules, NodeLease, NodeRole, SteadyTime,
+};
+use metrics::{describe_gauge, gauge};
+use store::{FoundStore, NodeDatabase, PostgresOpenError};
+use tokio::runtime::Builder;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{sleep, sleep_until};
+use tracing::{error, info, warn};
+
+use crate::clock::steady_time;
+
+/// Commands and reports that may wait: each happens once.
+const WAITING_MAX: usize = 8;
+
+/// How often a delivery asks whether the lease is held again.
+const LOOK: Duration = Duration::from_millis(100);
+
+const ACTIVE: &str = "signalbox_node_active";
+
+/// Nothing is received or sent from this time on.
+static HELD_UNTIL: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// Whether anything may be received or sent now.
+pub fn is_held() -> bool {
+    match HELD_UNTIL.load(Ordering::Acquire) {
+        u64::MAX => true,
+        until => steady_time() < SteadyTime(until),
+    }
+}
+
+/// Returns once something may be sent.
+pub(crate) async fn held() {
+    while !is_held() {
+        sleep(LOOK).await;
+    }
+}
+
+/// Describes the metric of the node, and sets it for one that needs no lease.
+pub fn describe_active() {
+    describe_gauge!(
+        ACTIVE,
+        "1 while the node holds the lease of its shards, 0 otherwise."
+    );
+    gauge!(ACTIVE).set(1.0);
+}
+
+/// What the keeper of the lease reports.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LeaseReport {
+    /// The node has the lease, in this epoch.
+    Began(u64),
+    /// The node is to stop and give the lease up.
+    Drain,
+    /// The lease was given up, or there was none.
+    Left,
+}
+
+enum LeaseCommand {
+    StandBy,
+    Stopping,
+    Release,
+}
+
+/// The thread that keeps the lease.
+pub struct LeaseKeeper {
+    commands: mpsc::Sender<LeaseCommand>,
+    reports: mpsc::Receiver<LeaseReport>,
+    is_answered: Arc<AtomicBool>,
+}
+
+impl LeaseKeeper {
+    /// Joins the nodes of a database; nothing is received or sent before the lease is held. When
+    /// another node has taken it, `superseded` is called, from a thread of no actor.
+    pub async fn join(
+        database: NodeDatabase,
+        rules: LeaseRules,
+        superseded: fn() -> Infallible,
+    ) -> Result<(Self, FoundStore), LeaseJoinError> {
+        describe_active();
+        close();
+        let (commands, commanded) = mpsc::channel(WAITING_MAX);
+        let (reported, reports) = mpsc::channel(WAITING_MAX);
+        let (reply, joined) = oneshot::channel();
+        let is_answered = Arc::new(AtomicBool::new(true));
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let thread = LeaseThread {
+            database: Arc::new(database),
+            machine: NodeLease::new(steady_time(), rules),
+            asked: None,
+            reports: reported,
+            is_answered: Arc::clone(&is_answered),
+            until: SteadyTime::default(),
+            role: NodeRole::Standby,
+            superseded,
+        };
+        thread::Builder::new()
+            .name("lease".to_owned())
+            .spawn(move || {
+                runtime.block_on(async {
+                    let found = thread.database.join().await;
+                    let has_joined = found.is_ok();
+                    if reply.send(found).is_ok() && has_joined {
+                        thread.run(commanded).await;
+                    }
+                });
+            })?;
+        let found = joined
+            .await
+            .map_err(|_| io::Error::other("it has ended"))??;
+        let keeper = Self {
+            commands,
+            reports,
+            is_answered,
+        };
+        Ok((keeper, found))
+    }
+
+    /// Takes the lease once it is free.
+    pub async fn stand_by(&self) {
+        self.command(LeaseCommand::StandBy).await;
+    }
+
+    /// What happens next to the lease.
+    pub async fn next(&mut self) -> LeaseReport {
+        match self.reports.recv().await {
+            Some(report) => report,
+            None => pending().await,
+        }
+    }
+
+    /// Whether the last request to the database was answered.
+    pub fn is_answered(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_answered)
+    }
+
+    /// Tells the other nodes that this one stops.
+    pub async fn stopping(&self) {
+        self.command(LeaseCommand::Stopping).await;
+    }
+
+    /// Gives the lease up, so that another node may take it at once: everything has stopped.
+    pub async fn release(mut self) {
+        self.command(LeaseCommand::Release).await;
+        while let Some(report) = self.reports.recv().await {
+            if report == LeaseReport::Left {
+                return;
+            }
+        }
+    }
+
+    async fn command(&self, command: LeaseCommand) {
+        if self.commands.send(command).await.is_err() {
+            warn!("the keeper of the lease has stopped");
+        }
+    }
+}
+
+/// Why a node cannot join.
+#[derive(Debug, thiserror::Error)]
+pub enum LeaseJoinError {
+    /// The database cannot be used.
+    #[error(transparent)]
+    Database(#[from] PostgresOpenError),
+    /// The thread cannot be started.
+    #[error("the thread of the lease cannot be started: {0}")]
+    Thread(#[from] io::Error),
+}
+
+struct LeaseThread {
+    database: Arc<NodeDatabase>,
+    machine: NodeLease,
+    asked: Option<Pin<Box<dyn Future<Output = LeaseAnswer> + Send>>>,
+    reports: mpsc::Sender<LeaseReport>,
+    is_answered: Arc<AtomicBool>,
+    until: SteadyTime,
+    role: NodeRole,
+    superseded: fn() -> Infallible,
+}
+
+impl LeaseThread {
+    async fn run(mut self, mut commands: mpsc::Receiver<LeaseCommand>) {
+        if commands.recv().await.is_none() {
+            return;
+        }
+        loop {
+            let mut out = Vec::new();
+            let wake = self.wake();
+            tokio::select! {
+                biased;
+                answer = answered(&mut self.asked) => {
+                    self.asked = None;
+                    self.note(answer);
+                    self.machine.handle_answer(steady_time(), answer, &mut out);
+                }
+                () = reached(wake) => self.machine.handle_timeout(steady_time(), &mut out),
+                command = commands.recv() => match command {
+                    Some(LeaseCommand::StandBy) => {}
+                    Some(LeaseCommand::Stopping) => self.machine.stopping(),
+                    Some(LeaseCommand::Release) => self.machine.release(steady_time(), &mut out),
+                    None => return,
+                },
+            }
+            for effect in out {
+                self.perform(effect).await;
+            }
+            self.follow_role();
+        }
+    }
+
+    async fn perform(&mut self, effect: LeaseEffect) {
+        match effect {
+            LeaseEffect::Ask(request, patience_ms) => {
+                self.asked = Some(asking(&self.database, request, patience_ms));
+            }
+            LeaseEffect::HoldUntil(until) => {
+                self.until = until;
+                HELD_UNTIL.store(until.0, Ordering::Release);
+            }
+            LeaseEffect::Begin(epoch) => {
+                info!(epoch, "this node has the lease");
+                self.report(LeaseReport::Began(epoch)).await;
+            }
+            LeaseEffect::Drain => {
+                info!("this node is to drain");
+                self.report(LeaseReport::Drain).await;
+            }
+            LeaseEffect::End => {
+                error!("another node has the lease: this one ends");
+                match (self.superseded)() {}
+            }
+            LeaseEffect::Left => self.report(LeaseReport::Left).await,
+        }
+    }
+
+    async fn report(&self, report: LeaseReport) {
+        if self.reports.send(report).await.is_err() {
+            warn!("nobody follows the lease");
+        }
+    }
+
+    fn note(&self, answer: LeaseAnswer) {
+        let is_answered = answer != LeaseAnswer::None;
+        self.is_answered.store(is_answered, Ordering::Relaxed);
+    }
+
+    /// Logs what the node does from now on.
+    fn follow_role(&mut self) {
+        let role = self.machine.role(steady_time());
+        if role == self.role {
+            return;
+        }
+        match (self.role, role) {
+            (_, NodeRole::Silent) => {
+                warn!("the lease could not be renewed in time: this node is silent");
+            }
+            (NodeRole::Silent, NodeRole::Active) => {
+                info!("the lease is renewed: this node goes on");
+            }
+            (_, NodeRole::Standby | NodeRole::Active | NodeRole::Ended) => {}
+        }
+        let is_active = role == NodeRole::Active;
+        gauge!(ACTIVE).set(f64::from(u8::from(is_active)));
+        self.role = role;
+    }
+
+    /// When the machine is due, or the lease ends.
+    fn wake(&self) -> Option<SteadyTime> {
+        let ends = (self.role == NodeRole::Active).then_some(self.until);
+        let due = self.machine.next_timeout();
+        [ends, due].into_iter().flatten().min()
+    }
+}
+
+/// Closes the sockets until the lease is held.
+fn close() {
+    HELD_UNTIL.store(0, Ordering::Release);
+    gauge!(ACTIVE).set(0.0);
+}
+
+fn asking(
+    database: &Arc<NodeDatabase>,
+    request: LeaseRequest,
+    patience_ms: u64,
+) -> Pin<Box<dyn Future<Output = LeaseAnswer> + Send>> {
+    let (database, within) = (Arc::clone(database), Duration::from_millis(patience_ms));
+    Box::pin(async move { database.ask(request, within).await })
+}
+
+/// The answer to the request in progress; never, if there is none.
+async fn answered(
+    asked: &mut Option<Pin<Box<dyn Future<Output = LeaseAnswer> + Send>>>,
+) -> LeaseAnswer {
+    match asked {
+        Some(asked) => asked.await,
+        None => pending().await,
+    }
+}
+
+/// Returns at this time; never, if there is none.
+async fn reached(at: Option<SteadyTime>) {
+    let Some(at) = at else {
+        return pending().await;
+    };
+    let left = at.0.saturating_sub(steady_time().0);
+    sleep_until(tokio::time::Instant::now() + Duration::from_millis(left)).await;
+}

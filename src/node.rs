@@ -1,0 +1,259 @@
+//! Which node is this process? Its identity, and how it joins the others on its database.
+
+use std::convert::Infallible;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use actors::clock::Clock;
+use actors::lease::{LeaseJoinError, LeaseKeeper};
+use engine::ids::NodeId;
+use engine::limits::SHARDS;
+use engine::moment::Timestamp;
+use engine::node::KnownNode;
+use engine::node::lease::LeaseRules;
+use engine::sealing::SecretOwner;
+use store::sealed::MasterKey;
+use store::{DrainOutcome, FoundStore, NewNode, NodeDatabase, Nodes, ReadAnswer};
+
+use crate::config::{Config, StoreChoice};
+use crate::storage::{self, StorageError};
+
+/// The file that a process with this data directory holds locked.
+const LOCK_FILE: &str = "node-lock";
+
+/// Differs with each start of the machine.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// What a node is called without a name of its own.
+const NAMELESS: &str = "signalbox";
+
+/// A node among others, until the process ends.
+pub struct Node {
+    /// Keeps its lease.
+    pub(crate) keeper: LeaseKeeper,
+    /// Its id.
+    pub(crate) id: NodeId,
+    /// Locked as long as it is open.
+    _place: File,
+}
+
+/// Why a node cannot join the others.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// Another process has the data directory.
+    #[error("another process uses the data directory {0}: each node needs its own")]
+    PlaceTaken(PathBuf),
+    /// The data directory cannot be locked.
+    #[error("cannot lock {path}: {source}")]
+    Place {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The database cannot be used.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The thread of the lease cannot be started.
+    #[error("the thread of the lease cannot be started: {0}")]
+    Thread(io::Error),
+    /// The secrets in the database are sealed with another key.
+    #[error(
+        "the master key of this node is not that of the database: set SIGNALBOX_MASTER_KEY, or \
+         copy the file master-key of a node that was active"
+    )]
+    OtherMasterKey,
+}
+
+impl JoinError {
+    /// Whether it is worth waiting for the server.
+    pub(crate) fn is_transient(&self) -> bool {
+        matches!(self, Self::Storage(error) if error.is_transient())
+    }
+}
+
+impl Node {
+    /// Joins the nodes on the database of the configuration, if it names one.
+    pub(crate) async fn join(
+        config: &Config,
+        superseded: fn() -> Infallible,
+    ) -> Result<Option<Self>, JoinError> {
+        let StoreChoice::Postgres(database) = &config.store else {
+            return Ok(None);
+        };
+        let (lock, place) = take_place(&config.data_dir)?;
+        let id = NodeId::new(Clock::new().moment().uuid());
+        let rules = LeaseRules {
+            lease_ms: config.node_lease_s * 1_000,
+            heartbeat_ms: config.node_heartbeat_s * 1_000,
+        };
+        let node = NewNode {
+            id,
+            name: name(config),
+            place,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            addresses: addresses(config),
+            rules,
+        };
+        let options = storage::postgres_options(config, database)?;
+        let joining = LeaseKeeper::join(NodeDatabase::of(&options, node), rules, superseded);
+        let (keeper, found) = joining.await.map_err(|error| match error {
+            LeaseJoinError::Database(source) => JoinError::Storage(StorageError::Postgres {
+                database: database.clone(),
+                source,
+            }),
+            LeaseJoinError::Thread(error) => JoinError::Thread(error),
+        })?;
+        check_key(config, &found)?;
+        keeper.stand_by().await;
+        Ok(Some(Self {
+            keeper,
+            id,
+            _place: lock,
+        }))
+    }
+}
+
+/// A node without others, which needs no lease.
+pub(crate) struct OnlyNode {
+    node: KnownNode,
+    clock: Clock,
+}
+
+impl OnlyNode {
+    /// The node of this process.
+    pub(crate) fn of(config: &Config, clock: &Clock) -> Self {
+        let node = KnownNode {
+            id: NodeId::new(clock.moment().uuid()),
+            name: name(config),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            addresses: addresses(config),
+            started_at: clock.now(),
+            heartbeat_at: Timestamp::default(),
+            is_heard: true,
+            is_draining: false,
+            shards: SHARDS.into(),
+            lease_ends_at: None,
+        };
+        let clock = clock.clone();
+        Self { node, clock }
+    }
+}
+
+impl Nodes for OnlyNode {
+    fn nodes(&self) -> ReadAnswer<Vec<KnownNode>> {
+        let heartbeat_at = self.clock.now();
+        let node = KnownNode {
+            heartbeat_at,
+            ..self.node.clone()
+        };
+        Box::pin(std::future::ready(Ok(vec![node])))
+    }
+
+    fn drain(&self, node: NodeId) -> ReadAnswer<DrainOutcome> {
+        let outcome = match node == self.node.id {
+            true => DrainOutcome::OnlyNode,
+            false => DrainOutcome::Unknown,
+        };
+        Box::pin(std::future::ready(Ok(outcome)))
+    }
+}
+
+/// The nodes of a service, or the only one.
+pub(crate) fn nodes_of(
+    config: &Config,
+    clock: &Clock,
+    several: Option<Arc<dyn Nodes>>,
+) -> Arc<dyn Nodes> {
+    several.unwrap_or_else(|| Arc::new(OnlyNode::of(config, clock)))
+}
+
+/// Locks the data directory, and names the place that it is: a process that finds it unlocked knows
+/// that whoever was there before has ended. A copy of the directory is another place, and so is the
+/// directory after a restart of the machine, which may have another one by then.
+fn take_place(data_dir: &Path) -> Result<(File, String), JoinError> {
+    let path = data_dir.join(LOCK_FILE);
+    let failed = |source| JoinError::Place {
+        path: path.clone(),
+        source,
+    };
+    let lock = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(failed)?;
+    lock.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => JoinError::PlaceTaken(data_dir.to_owned()),
+        TryLockError::Error(source) => failed(source),
+    })?;
+    let file = lock.metadata().map_err(failed)?;
+    let boot = match fs::read_to_string(BOOT_ID) {
+        Ok(id) => id.trim().to_owned(),
+        // Then every process is in a place of its own, and waits for the lease of the one before.
+        Err(_) => Clock::new().moment().uuid().to_string(),
+    };
+    Ok((lock, format!("{boot}/{:x}/{:x}", file.dev(), file.ino())))
+}
+
+/// Whether this node can decrypt what is in the database, before it is needed.
+fn check_key(config: &Config, found: &FoundStore) -> Result<(), JoinError> {
+    let key: MasterKey = match found.is_new {
+        true => storage::key_of_new_store(config)?,
+        false => storage::key_of_store(config)?,
+    };
+    let Some(sealed) = &found.server_key else {
+        return Ok(());
+    };
+    let opened = key.open(sealed, &SecretOwner::ServerKey.context());
+    opened.map(drop).map_err(|_| JoinError::OtherMasterKey)
+}
+
+fn name(config: &Config) -> String {
+    if !config.node_name.is_empty() {
+        return config.node_name.clone();
+    }
+    let host = nix::unistd::gethostname().ok();
+    let host = host.and_then(|name| name.into_string().ok());
+    host.unwrap_or_else(|| NAMELESS.to_owned())
+}
+
+/// Where it listens, as the configuration says.
+fn addresses(config: &Config) -> Vec<String> {
+    let http = match config.tls() {
+        Some(_) => "https",
+        None => "http",
+    };
+    let operator = config.operator_http.map(|at| format!("{http}://{at}"));
+    let api = format!("{http}://{}", config.http);
+    let devices = [
+        format!("coap://{}", config.coap),
+        format!("coaps://{}", config.coaps),
+        format!("udp://{}", config.udp),
+    ];
+    [Some(api), operator]
+        .into_iter()
+        .flatten()
+        .chain(devices)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_has_one_process_and_a_copy_of_it_is_another() {
+        let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (lock, place) = take_place(first.path()).unwrap();
+        let taken = take_place(first.path()).unwrap_err().to_string();
+        assert!(taken.starts_with("another process uses"), "{taken}");
+        let (_other, copy) = take_place(second.path()).unwrap();
+        assert_ne!(place, copy);
+        drop(lock);
+        assert_eq!(take_place(first.path()).unwrap().1, place);
+    }
+}

@@ -1,0 +1,297 @@
+//! Do two nodes on one database serve as one service, whichever is killed, stopped or drained, and
+//! whatever becomes of the database?
+
+use std::time::Instant;
+
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::Message;
+use serde_json::{Value, json};
+
+use crate::vocabulary::caller::{API, Caller, text};
+use crate::vocabulary::device::DEVICE_IP;
+use crate::vocabulary::http::Request;
+use crate::vocabulary::lwm2m::{read, when_active};
+use crate::vocabulary::poll::until;
+use crate::vocabulary::postgres::PostgresServer;
+use crate::vocabulary::service::Service;
+use crate::vocabulary::wire::{DeviceSocket, request};
+
+const ID: &str = "meter-1";
+
+/// A device that says nothing while requests wait for it.
+const SLEEPER: &str = "meter-2";
+const SLEEPER_IP: &str = "127.78.2.2";
+
+const NODES: &str = "/operator-api/v1/nodes";
+
+/// A short lease, so that its end is soon.
+const SHORT: [(&str, &str); 3] = [
+    ("SIGNALBOX_NODE_LEASE_S", "3"),
+    ("SIGNALBOX_NODE_HEARTBEAT_S", "1"),
+    ("SIGNALBOX_SCHEDULED_MAX", "1000"),
+];
+
+/// A lease that ends after every test.
+const LONG: [(&str, &str); 2] = [
+    ("SIGNALBOX_NODE_LEASE_S", "600"),
+    ("SIGNALBOX_NODE_HEARTBEAT_S", "1"),
+];
+
+/// The exit status of a node whose lease another one has.
+const SUPERSEDED: i32 = 75;
+
+#[test]
+fn what_a_killed_node_acknowledged_is_there_once_at_the_node_that_takes_over() {
+    let server = PostgresServer::start();
+    let mut pair = Pair::start(&server, &SHORT);
+    let mut acknowledged = 0;
+    let mut accepted = Vec::new();
+    let wire = pair.registered(1);
+    for round in 0..3_u16 {
+        // The node is killed while the device and the caller go on.
+        for value in 1..=40 {
+            let value = round * 100 + value;
+            assert_eq!(wire.ask(&send(value)).code, Code::CHANGED);
+            acknowledged += 1;
+            accepted.push(
+                pair.caller
+                    .create_action(SLEEPER, &when_active(read("/3/0/0"))),
+            );
+        }
+        let last = send(round * 100 + 41);
+        wire.send(&last.encode());
+        pair.active.kill();
+        let killed_at = Instant::now();
+        pair.take_over();
+        eprintln!("kill -9: ready after {:?}", killed_at.elapsed());
+        wire.turn_to(&pair.active);
+        // Whether it was acknowledged is not known: it is repeated, as a device does.
+        assert_eq!(wire.ask_until_answered(&last).code, Code::CHANGED);
+        eprintln!("kill -9: first answer after {:?}", killed_at.elapsed());
+        acknowledged += 1;
+        pair.standby.stand_by();
+    }
+    let stored = pair.values();
+    assert_eq!(stored.len(), acknowledged, "{stored:?}");
+    for round in 0..3 {
+        for value in 1..=41 {
+            let value = round * 100 + value;
+            assert_eq!(
+                stored.iter().filter(|it| **it == value).count(),
+                1,
+                "{value}"
+            );
+        }
+    }
+    for action in accepted {
+        assert_eq!(pair.caller.action(&action)["status"], "SCHEDULED");
+    }
+    let first_contact = "Lifecycle[DeviceFirstTimeRegistered]";
+    assert_eq!(pair.caller.log_messages(), [first_contact; 2]);
+    assert_eq!(pair.states(), ["ACTIVE", "STANDBY"]);
+}
+
+#[test]
+fn a_node_that_was_stopped_beyond_its_lease_answers_and_writes_nothing_any_more() {
+    let server = PostgresServer::start();
+    let mut pair = Pair::start(&server, &SHORT);
+    let former = pair.registered(1);
+    assert_eq!(former.ask(&send(1)).code, Code::CHANGED);
+    pair.active.pause();
+    // The kernel keeps for it what arrives.
+    former.send(&send(2).encode());
+    let late = Request::new("POST", &format!("{API}/devices"));
+    let late = late.header("authorization", &format!("Bearer {}", pair.caller.token()));
+    let late = late.json(&json!({ "deviceId": "late" }));
+    let to = pair.active.http;
+    let late = std::thread::spawn(move || late.try_send(to));
+    pair.take_over();
+    let wire = pair.registered(2);
+    assert_eq!(wire.ask_until_answered(&send(3)).code, Code::CHANGED);
+    pair.standby.resume();
+    assert_eq!(pair.standby.ended().code(), Some(SUPERSEDED));
+    // It had the datagram, and the call, before it ended.
+    assert!(former.received().is_empty());
+    let late = late.join().unwrap();
+    assert!(late.is_err() || late.is_ok_and(|it| it.status == 503));
+    let device = format!("{API}/devices/late");
+    pair.caller.request("GET", &device).expect(404);
+    assert_eq!(pair.values(), [1, 3]);
+    pair.standby.stand_by();
+    assert_eq!(pair.states(), ["ACTIVE", "STANDBY"]);
+}
+
+#[test]
+fn a_drained_node_is_replaced_without_waiting_for_the_end_of_its_lease() {
+    let server = PostgresServer::start();
+    let mut pair = Pair::start(&server, &LONG);
+    let wire = pair.registered(1);
+    assert_eq!(wire.ask(&send(1)).code, Code::CHANGED);
+    let operator = Caller::operator(&pair.active);
+    let nodes = operator.request("GET", NODES).expect(200);
+    let (active, standby) = (&nodes["items"][0], &nodes["items"][1]);
+    assert_eq!(
+        (&active["state"], &active["shards"]),
+        (&json!("ACTIVE"), &json!(1024))
+    );
+    assert_eq!(
+        (&standby["state"], &standby["shards"]),
+        (&json!("STANDBY"), &json!(0))
+    );
+    assert!(active["leaseEndsAt"].is_string() && standby["leaseEndsAt"].is_null());
+    let drain = format!("{NODES}/{}/drain", text(&active["id"]));
+    let drained_at = Instant::now();
+    assert_eq!(operator.request("POST", &drain).status, 202);
+    assert!(pair.active.ended().success());
+    pair.take_over();
+    eprintln!("drain: ready after {:?}", drained_at.elapsed());
+    wire.turn_to(&pair.active);
+    assert_eq!(wire.ask_until_answered(&send(2)).code, Code::CHANGED);
+    eprintln!("drain: first answer after {:?}", drained_at.elapsed());
+    assert_eq!(pair.values(), [1, 2]);
+    // The same by SIGTERM, back to where it was.
+    pair.standby.stand_by();
+    pair.active.terminate();
+    assert!(pair.active.ended().success());
+    pair.take_over();
+    wire.turn_to(&pair.active);
+    assert_eq!(wire.ask_until_answered(&send(3)).code, Code::CHANGED);
+    assert_eq!(pair.values(), [1, 2, 3]);
+    let operator = Caller::operator(&pair.active);
+    let unknown = format!("{NODES}/01935c5a-0000-7000-8000-000000000001/drain");
+    operator.request("POST", &unknown).expect(404);
+}
+
+#[test]
+fn an_active_node_without_its_database_is_silent_and_goes_on_with_it() {
+    let mut server = PostgresServer::start();
+    let mut pair = Pair::start(&server, &SHORT);
+    let wire = pair.registered(1);
+    assert_eq!(wire.ask(&send(1)).code, Code::CHANGED);
+    server.kill();
+    pair.active.wait_for_line("this node is silent");
+    wire.send(&send(2).encode());
+    let devices = format!("{API}/devices");
+    let refused = pair.caller.request("GET", &devices);
+    assert_eq!(refused.status, 503);
+    assert!(
+        refused.text().contains("could not renew its lease"),
+        "{}",
+        refused.text()
+    );
+    assert_eq!(status(&pair.active, "/livez"), Some(200));
+    let metrics = Request::new("GET", "/metrics").send(pair.active.http);
+    assert!(metrics.text().contains("signalbox_node_active 0"));
+    until("that the standby misses it", || {
+        let ready = Request::new("GET", "/readyz").send(pair.standby.http);
+        ready.text().contains("cannot be reached").then_some(())
+    });
+    // What arrived meanwhile was not even acknowledged.
+    assert!(wire.received().is_empty());
+    server.start_again();
+    until("that one is ready", || pair.ready().is_some().then_some(()));
+    if pair.ready() == Some(pair.standby.http) {
+        // The lease had ended: the standby may have been faster.
+        pair.take_over();
+    }
+    wire.turn_to(&pair.active);
+    assert_eq!(wire.ask_until_answered(&send(2)).code, Code::CHANGED);
+    pair.caller.follow(&pair.active);
+    assert_eq!(pair.values(), [1, 2]);
+}
+
+/// An active node, one that stands by, and a caller of the active one.
+struct Pair {
+    active: Service,
+    standby: Service,
+    caller: Caller,
+}
+
+impl Pair {
+    fn start(server: &PostgresServer, settings: &[(&str, &str)]) -> Self {
+        let mut active = Service::start_on(&server.create_database(), settings);
+        let mut standby = Service::stand_by_beside(&active);
+        active.may_fail();
+        standby.may_fail();
+        for (path, expected) in [("/livez", 200), ("/readyz", 503), (API, 503)] {
+            assert_eq!(status(&standby, path), Some(expected), "{path}");
+        }
+        let caller = Caller::of_new_customer(&active, "Acme");
+        caller.create_device(ID, DEVICE_IP);
+        caller.create_device(SLEEPER, SLEEPER_IP);
+        DeviceSocket::from(SLEEPER_IP, &active).register(SLEEPER, 1);
+        Self {
+            active,
+            standby,
+            caller,
+        }
+    }
+
+    fn registered(&self, id: u16) -> DeviceSocket {
+        let wire = DeviceSocket::to(&self.active);
+        wire.register(ID, id);
+        wire
+    }
+
+    /// Waits until the node that stands by is ready; then it is the active one.
+    fn take_over(&mut self) {
+        until("that the other node is ready", || {
+            (status(&self.standby, "/readyz") == Some(200)).then_some(())
+        });
+        std::mem::swap(&mut self.active, &mut self.standby);
+        self.caller.follow(&self.active);
+    }
+
+    /// The API of the node that is ready, as a load balancer finds it.
+    fn ready(&self) -> Option<std::net::SocketAddr> {
+        let nodes = [&self.active, &self.standby];
+        let ready = nodes.iter().find(|it| status(it, "/readyz") == Some(200));
+        ready.map(|it| it.http)
+    }
+
+    /// The values of the device that are stored, the oldest first.
+    fn values(&self) -> Vec<u64> {
+        let mut values = Vec::new();
+        let mut page = format!("{API}/devices/{ID}/messages?type=TELEMETRY_DATA&pageSize=100");
+        loop {
+            let stored = self.caller.request("GET", &page).expect(200);
+            let items = stored["items"].as_array().unwrap();
+            values.extend(items.iter().map(value_of));
+            let Some(next) = stored["nextCursor"].as_str() else {
+                values.reverse();
+                return values;
+            };
+            page = format!(
+                "{API}/devices/{ID}/messages?type=TELEMETRY_DATA&pageSize=100&cursor={next}"
+            );
+        }
+    }
+
+    /// The states of all nodes, sorted.
+    fn states(&self) -> Vec<String> {
+        let nodes = Caller::operator(&self.active)
+            .request("GET", NODES)
+            .expect(200);
+        let nodes = nodes["items"].as_array().unwrap();
+        let mut states: Vec<_> = nodes.iter().map(|it| text(&it["state"])).collect();
+        states.sort();
+        states
+    }
+}
+
+/// A Send of a value.
+fn send(value: u16) -> Message {
+    let send = request(Code::POST, value + 10).with_uri_path(["dp"]);
+    let send = send.with_content_format(ContentFormat::SENML_JSON);
+    send.with_payload(format!(r#"[{{"n":"/3/0/9","v":{value}}}]"#))
+}
+
+fn value_of(message: &Value) -> u64 {
+    message["payload"]["value"]["/3/0/9"].as_u64().unwrap()
+}
+
+fn status(node: &Service, path: &str) -> Option<u16> {
+    let answer = Request::new("GET", path).try_send(node.http);
+    answer.ok().map(|it| it.status)
+}
