@@ -87,6 +87,7 @@ use store::{Backup, Commit, Loss, Nodes, Reads};
 
 use crate::coaps_key::ShownServerKey;
 use crate::config::Config;
+use crate::node::nodes_of;
 use crate::oidc::IdentityProviderOptions;
 use crate::operator::OperatorToken;
 
@@ -144,8 +145,8 @@ pub struct ApiParts {
     pub server_key: Arc<ShownServerKey>,
     /// Copies the store.
     pub backups: Arc<dyn Backup>,
-    /// Lists and drains nodes.
-    pub nodes: Arc<dyn Nodes>,
+    /// Lists and drains nodes; none if this one is the only one.
+    pub nodes: Option<Arc<dyn Nodes>>,
     /// Does with SMS what the network says.
     pub sms_network: SmsNetwork,
     /// The link to an SMS centre, if there is one.
@@ -294,7 +295,7 @@ impl ApiState {
             networks: parts.networks,
             server_key: parts.server_key,
             backups: parts.backups,
-            nodes: parts.nodes,
+            nodes: nodes_of(config, &clock, parts.nodes),
             changing_networks: tokio::sync::Mutex::default(),
             platform: config.platform.clone(),
             readiness: Readiness::starting(),

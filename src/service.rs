@@ -54,7 +54,7 @@ use crate::coaps_key::{self, ShownServerKey, StoredKeyError};
 use crate::config::{Config, cores};
 use crate::data_dir;
 use crate::deliveries::{self, DeliveryError};
-use crate::node::{self, JoinError, Node};
+use crate::node::{JoinError, Node};
 use crate::oidc::{self, IdentityProviderError};
 use crate::operator::OperatorToken;
 use crate::smpp::{self, LinkError};
@@ -264,7 +264,6 @@ impl Service {
             });
         }
         let commits: Arc<dyn Commit> = store.clone();
-        let nodes = node::nodes_of(config, &clock, nodes);
         let parts = api::ApiParts {
             commits: Arc::clone(&commits),
             store,

@@ -204,6 +204,7 @@ pub(crate) fn serve(
             ServerKey::from_scalar(&[3; 32]).expect("a key"),
         )),
         backups: shelf.store.clone(),
+        nodes: None,
         sms_network,
         smpp: None,
         identity_provider: None,

@@ -37,7 +37,6 @@ use crate::api::{ApiParts, ApiState, ServedRoutes, configure};
 use crate::coaps_key::ShownServerKey;
 use crate::config::Config;
 use crate::deliveries;
-use crate::node::nodes_of;
 use crate::operator::OperatorToken;
 use crate::service::{retention_periods, rules};
 
@@ -144,7 +143,6 @@ impl TestService {
             devices: devices.clone(),
         };
         let sms_network = SmsNetwork::new(clock.clone(), commits.clone(), store.clone());
-        let nodes = nodes_of(&config, &clock, None);
         let parts = ApiParts {
             commits,
             store: store.clone(),
@@ -161,7 +159,7 @@ impl TestService {
             networks: Networks::default(),
             server_key: Arc::new(ShownServerKey::new(server_key())),
             backups: store.clone(),
-            nodes,
+            nodes: None,
             sms_network,
             smpp: None,
             identity_provider: None,

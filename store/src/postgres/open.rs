@@ -184,7 +184,7 @@ pub(super) async fn refuse_newer(connection: &mut Object) -> Result<(), Postgres
     if !is_there(connection).await? {
         return Ok(());
     }
-    let mut runner = runner();
+    let runner = runner();
     let last = runner
         .get_last_applied_migration_async(&mut ***connection)
         .await;
