@@ -403,15 +403,11 @@ impl World {
                 LeaseAnswer::Renewed { is_draining: false }
             }
             LeaseRequest::Renew { .. } => LeaseAnswer::Superseded,
-            LeaseRequest::Release { epoch } => {
-                if is_holder(epoch) {
+            LeaseRequest::Release => {
+                if database.holder == Some(process) {
                     database.holder = None;
                     database.ends_at = now;
                 }
-                database.heard.remove(&process);
-                LeaseAnswer::Released
-            }
-            LeaseRequest::Leave => {
                 database.heard.remove(&process);
                 LeaseAnswer::Released
             }

@@ -109,13 +109,9 @@ pub enum LeaseRequest {
         /// Whether the holder is about to give it up.
         is_draining: bool,
     },
-    /// Give it up, unless it is no longer held in this epoch.
-    Release {
-        /// The epoch of the holder.
-        epoch: u64,
-    },
-    /// Forget this node, which holds nothing.
-    Leave,
+    /// Give it up if this node has it, and forget the node. One that stands by may have it, too: by a
+    /// request to take it whose answer did not come.
+    Release,
 }
 
 /// What is to be done.
@@ -242,15 +238,14 @@ impl NodeLease {
 
     /// Gives up the lease: everything has stopped. What is under way is no longer waited for.
     pub fn release(&mut self, now: SteadyTime, out: &mut Vec<LeaseEffect>) {
-        let request = match self.state {
-            LeaseState::Standby => LeaseRequest::Leave,
-            LeaseState::Held { epoch, .. } => LeaseRequest::Release { epoch },
+        match self.state {
+            LeaseState::Standby | LeaseState::Held { .. } => {}
             LeaseState::Leaving | LeaseState::Ended => return,
-        };
+        }
         self.state = LeaseState::Leaving;
         // Nothing more may leave, because another node may begin as soon as this is performed.
         out.push(LeaseEffect::HoldUntil(SteadyTime::default()));
-        self.ask(now, request, out);
+        self.ask(now, LeaseRequest::Release, out);
     }
 
     /// When [`Self::handle_timeout`] is due, unless an answer is awaited.
@@ -319,10 +314,9 @@ impl NodeLease {
         let patience_ms = match request {
             // It waits for the commits in progress of whoever it fences off.
             LeaseRequest::Acquire { .. } => self.rules.term_ms(),
-            LeaseRequest::Look
-            | LeaseRequest::Renew { .. }
-            | LeaseRequest::Release { .. }
-            | LeaseRequest::Leave => self.rules.heartbeat_ms.into(),
+            LeaseRequest::Look | LeaseRequest::Renew { .. } | LeaseRequest::Release => {
+                self.rules.heartbeat_ms.into()
+            }
         };
         out.push(LeaseEffect::Ask(request, patience_ms));
     }

@@ -68,7 +68,7 @@ const RENEW: &str = "UPDATE shard_lease \
      WHERE node = $1 AND epoch = $2 AND epoch = (SELECT epoch FROM store_state)";
 
 const RELEASE: &str = "UPDATE shard_lease SET node = NULL, ends_at = clock_timestamp() \
-     WHERE node = $1 AND epoch = $2";
+     WHERE node = $1";
 
 const LEAVE: &str = "DELETE FROM node WHERE id = $1";
 
@@ -192,16 +192,11 @@ impl NodeDatabase {
             LeaseRequest::Renew { epoch, is_draining } => {
                 self.renew(epoch, is_draining, connection).await?
             }
-            LeaseRequest::Release { epoch } => {
+            LeaseRequest::Release => {
                 let transaction = connection.transaction().await?;
-                let epoch = epoch.cast_signed();
-                transaction.execute(RELEASE, &[&id, &epoch]).await?;
+                transaction.execute(RELEASE, &[&id]).await?;
                 transaction.execute(LEAVE, &[&id]).await?;
                 transaction.commit().await?;
-                LeaseAnswer::Released
-            }
-            LeaseRequest::Leave => {
-                connection.execute(LEAVE, &[&id]).await?;
                 LeaseAnswer::Released
             }
         })

@@ -82,18 +82,15 @@ fn a_lease_that_is_granted_too_late_is_renewed_before_it_is_used() {
 fn nothing_leaves_any_more_when_the_lease_is_given_up() {
     let mut node = active(7);
     node.due(2_000);
-    let release = LeaseRequest::Release { epoch: 7 };
-    assert_eq!(node.release(2_100), [hold_until(0), ask(release, 2_000)]);
+    let release = || [hold_until(0), ask(LeaseRequest::Release, 2_000)];
+    assert_eq!(node.release(2_100), release());
     assert_eq!(node.release(2_200), []);
     assert_eq!(
         node.answer(2_300, LeaseAnswer::Released),
         [LeaseEffect::Left]
     );
     let mut node = Fixture::new();
-    assert_eq!(
-        node.release(0),
-        [hold_until(0), ask(LeaseRequest::Leave, 2_000)]
-    );
+    assert_eq!(node.release(0), release());
     assert_eq!(node.answer(2_000, LeaseAnswer::None), [LeaseEffect::Left]);
 }
 
