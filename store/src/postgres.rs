@@ -13,6 +13,7 @@
 mod cell;
 mod committer;
 mod fault;
+mod fence;
 mod group;
 mod known;
 mod nodes;

@@ -87,7 +87,7 @@ pub(super) struct PostgresCommitter {
     group: GroupId,
     /// The epoch of the lease under which it writes.
     lease: Option<u64>,
-    /// The epoch that this process took the store over in; 0 before.
+    /// The epoch that this process took the store over in, by the lease or without one; 0 before.
     epoch: u64,
     partitions: Partitions,
     state: Arc<CommitState>,
@@ -133,7 +133,12 @@ impl PostgresCommitter {
 
     /// The committer of a process that was given its epoch with a lease.
     pub(super) fn leased(self, lease: Option<u64>) -> Self {
-        Self { lease, ..self }
+        let epoch = lease.unwrap_or_default();
+        Self {
+            lease,
+            epoch,
+            ..self
+        }
     }
 
     /// Makes the partitions of the next days.
@@ -380,7 +385,6 @@ impl PostgresCommitter {
     /// it fences off.
     async fn take_over(&mut self) -> Result<u64, Unavailable> {
         if let Some(epoch) = self.lease {
-            self.epoch = epoch;
             return Ok(epoch);
         }
         const EPOCH: &str = "SELECT epoch FROM store_state FOR UPDATE";
@@ -410,13 +414,14 @@ impl PostgresCommitter {
 
     /// The key of the service, which is stored unless there is one.
     async fn server_key(&mut self, new: &Sealed) -> Result<Sealed, Unavailable> {
-        const KEY: &str =
-            "UPDATE store_state SET server_key = coalesce(server_key, $1) RETURNING server_key";
-        let new = write_server_key(new);
+        const KEY: &str = "UPDATE store_state SET server_key = coalesce(server_key, $1) \
+             WHERE $2 = 0 OR epoch = $2 RETURNING server_key";
+        let (new, epoch) = (write_server_key(new), self.epoch.cast_signed());
         for _ in 0..TRIES_MAX {
             let connection = self.connection().await?;
-            match connection.query_one(KEY, &[&new]).await {
-                Ok(row) => {
+            match connection.query_opt(KEY, &[&new, &epoch]).await {
+                Ok(None) => return Err(Unavailable),
+                Ok(Some(row)) => {
                     let key: Vec<u8> = row.get(0);
                     return read_server_key(&key).map_err(|damage| {
                         tracing::error!(%damage, "the key of the service cannot be read");
@@ -435,9 +440,10 @@ impl PostgresCommitter {
             return Err(Unavailable);
         };
         let now = (self.now)();
-        let tidied = tidy_partitions(retention, now, &mut self.partitions, client).await;
+        let (partitions, epoch) = (&mut self.partitions, self.epoch);
+        let tidied = tidy_partitions(retention, now, (partitions, epoch), client).await;
         let swept = match tidied {
-            Ok(()) => sweep(retention, max, (self.group.slot, self.epoch), client).await,
+            Ok(()) => sweep(retention, max, (self.group.slot, epoch), client).await,
             Err(fault) => Err(fault),
         };
         match swept {

@@ -10,6 +10,7 @@ use engine::ids::{EntryId, EventId};
 use engine::moment::Timestamp;
 
 use super::fault::PostgresFault;
+use super::fence::begin_unless_superseded;
 use super::sql_types::SqlId;
 
 const DAY_MS: i64 = 86_400_000;
@@ -151,12 +152,13 @@ impl Partitions {
         self.ensure(ahead, client).await
     }
 
-    /// Drops the oldest partition of a table, if all of it is from before an instant; returns
-    /// whether it was dropped.
+    /// Drops the oldest partition of a table, if all of it is from before an instant and no other
+    /// process has taken the store over since an epoch; returns whether it was dropped.
     pub(super) async fn drop_oldest(
         &mut self,
         table: Daily,
         before: Timestamp,
+        epoch: u64,
         client: &ClientWrapper,
     ) -> Result<bool, PostgresFault> {
         let mut of_table = self.0.iter().filter(|day| day.table == table);
@@ -164,9 +166,12 @@ impl Partitions {
             return Ok(false);
         };
         let day = *day;
+        if !begin_unless_superseded(epoch, client).await? {
+            return Ok(false);
+        }
         // It waits for the queries under way, and those that follow wait for it.
         let dropping = format!(
-            "SET LOCAL lock_timeout = '1s'; DROP TABLE IF EXISTS {}",
+            "SET LOCAL lock_timeout = '1s'; DROP TABLE IF EXISTS {}; COMMIT",
             day.name()
         );
         client.batch_execute(&dropping).await?;

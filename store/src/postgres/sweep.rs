@@ -10,6 +10,7 @@ use engine::moment::Timestamp;
 use tokio_postgres::types::ToSql;
 
 use super::fault::PostgresFault;
+use super::fence::begin_unless_superseded;
 use super::partitions::{Daily, Partitions};
 use super::sql_types::{SqlId, SqlTime};
 use crate::{ENTRIES_SWEPT_MS, Retention, SweepReport};
@@ -32,11 +33,7 @@ pub(super) async fn sweep(
     (slot, epoch): (u8, u64),
     client: &ClientWrapper,
 ) -> Result<SweepReport, PostgresFault> {
-    client.batch_execute("BEGIN").await?;
-    let newest = "SELECT epoch FROM store_state FOR SHARE";
-    let newest: i64 = client.query_one(newest, &[]).await?.get(0);
-    if epoch > 0 && epoch < newest.cast_unsigned() {
-        client.batch_execute("ROLLBACK").await?;
+    if !begin_unless_superseded(epoch, client).await? {
         return Ok(SweepReport::default());
     }
     let mut room = i64::from(max).min(THINGS_MAX);
@@ -74,11 +71,12 @@ pub(super) async fn sweep(
     Ok(swept)
 }
 
-/// Drops the partitions of which every row is too old, and makes those of the next days.
+/// Drops the partitions of which every row is too old, unless another process has taken the store
+/// over since this epoch, and makes those of the next days.
 pub(super) async fn tidy_partitions(
     retention: &Retention,
     now: Timestamp,
-    partitions: &mut Partitions,
+    (partitions, epoch): (&mut Partitions, u64),
     client: &ClientWrapper,
 ) -> Result<(), PostgresFault> {
     partitions.make_ahead(now, client).await?;
@@ -86,7 +84,7 @@ pub(super) async fn tidy_partitions(
         (Daily::Event, retention.events_before),
         (Daily::LogEntry, retention.entries_before),
     ] {
-        while partitions.drop_oldest(table, before, client).await? {}
+        while partitions.drop_oldest(table, before, epoch, client).await? {}
     }
     Ok(())
 }
