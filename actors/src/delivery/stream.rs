@@ -23,6 +23,7 @@ use tokio::time::sleep;
 use tracing::{Instrument as _, Span, debug};
 
 use crate::clock::Clock;
+use crate::lease;
 
 const OPEN: &str = "signalbox_event_streams";
 const EVENTS: &str = "signalbox_event_stream_events_total";
@@ -245,6 +246,8 @@ enum StreamEnd {
     Unauthorised,
     /// The store does not answer.
     StoreUnavailable,
+    /// The node does not hold the lease: the reader is to connect to the one that does.
+    NotHeld,
     /// The service stops.
     Stopped,
 }
@@ -315,6 +318,9 @@ impl RunningStream {
                 StreamInput::EventsRead(events.streamed_events(customer(), rows).await?)
             }
             StreamEffect::Send(message) => {
+                if !lease::is_held() {
+                    return Err(StreamEnd::NotHeld);
+                }
                 if let StreamMessage::Event(..) = &message {
                     counter!(EVENTS).increment(1);
                 }
