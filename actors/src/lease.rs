@@ -112,6 +112,7 @@ impl LeaseKeeper {
         thread::Builder::new()
             .name("lease".to_owned())
             .spawn(move || {
+                let _end = PanicGuard(superseded);
                 runtime.block_on(async {
                     let found = thread.database.join().await;
                     let has_joined = found.is_ok();
@@ -284,6 +285,18 @@ impl LeaseThread {
         let ends = (self.role == NodeRole::Active).then_some(self.until);
         let due = self.machine.next_timeout();
         [ends, due].into_iter().flatten().min()
+    }
+}
+
+/// Ends the process if the thread panics: the node would be silent until somebody noticed.
+struct PanicGuard(fn() -> Infallible);
+
+impl Drop for PanicGuard {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            error!("the thread of the lease panicked: this node ends");
+            (self.0)();
+        }
     }
 }
 
