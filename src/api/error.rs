@@ -656,7 +656,10 @@ impl From<CommitError> for ApiError {
     fn from(error: CommitError) -> Self {
         match error {
             CommitError::Conflict => Self::busy(),
-            CommitError::Fenced => Self::internal("a batch without an owner was fenced"),
+            CommitError::Fenced => Self::try_later(
+                STORE_RETRY_S,
+                "another node has taken over; try again later",
+            ),
             CommitError::Full => {
                 Self::try_later(STORE_RETRY_S, "the store is full; try again later")
             }
