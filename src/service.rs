@@ -11,6 +11,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -260,7 +261,7 @@ impl Service {
             let (shown, devices) = (Arc::clone(&server_key), arbiters.devices());
             files.follow("DTLS key", material.fingerprint(), move |material| {
                 shown.replace(coaps_key::of_files(material)?, &devices);
-                Ok(())
+                Ok(ControlFlow::Continue(()))
             });
         }
         let commits: Arc<dyn Commit> = store.clone();
@@ -552,8 +553,10 @@ impl Signals {
         }
     }
 
-    /// SIGHUP has certificates and keys read again.
+    /// SIGHUP has certificates and keys read again. Where none is in use yet it does nothing.
     fn listen_without_hangup() -> Self {
+        // The handler of the process stays.
+        drop(heard(SignalKind::hangup()));
         Self {
             terminate: heard(SignalKind::terminate()),
             interrupt: heard(SignalKind::interrupt()),
@@ -722,6 +725,9 @@ impl WebListener {
         let files = config.tls();
         let certificate = files.map(|(cert, key)| Certificate::load(cert, key));
         let certificate = certificate.transpose()?;
+        if let Some(certificate) = &certificate {
+            certificate.follow();
+        }
         let addresses = [Some(config.http), config.operator_http];
         let open = |address| {
             let with = (config, certificate.as_ref());

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::fs;
 use std::hash::{DefaultHasher, Hasher as _};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -94,13 +95,13 @@ impl KeyFiles {
         })
     }
 
-    /// Follows the files for as long as the process runs. `show` gets what is in them, whenever
-    /// that has changed since `seen`, and on SIGHUP.
+    /// Follows the files until `show` breaks. It gets what is in them, whenever that has changed
+    /// since `seen`, and on SIGHUP.
     pub fn follow(
         self,
         what: &'static str,
         seen: u64,
-        show: impl Fn(&KeyMaterial) -> Result<(), TlsError> + 'static,
+        show: impl Fn(&KeyMaterial) -> Result<ControlFlow<()>, TlsError> + 'static,
     ) {
         let hangup = signal(SignalKind::hangup()).expect("the runtime handles signals");
         actix_rt::spawn(self.followed(what, seen, show, hangup));
@@ -110,7 +111,7 @@ impl KeyFiles {
         self,
         what: &'static str,
         seen: u64,
-        show: impl Fn(&KeyMaterial) -> Result<(), TlsError>,
+        show: impl Fn(&KeyMaterial) -> Result<ControlFlow<()>, TlsError>,
         mut hangup: Signal,
     ) {
         let mut looks = interval(LOOK);
@@ -128,7 +129,10 @@ impl KeyFiles {
             }
             seen = found;
             match read.and_then(|material| show(&material)) {
-                Ok(()) => info!(path = %self.key.display(), "{what} read again"),
+                Ok(ControlFlow::Continue(())) => {
+                    info!(path = %self.key.display(), "{what} read again");
+                }
+                Ok(ControlFlow::Break(())) => return,
                 Err(error) => error!(%error, "the {what} stays as it was"),
             }
         }
@@ -171,15 +175,18 @@ impl Certificate {
             .with_cert_resolver(shown)
     }
 
-    /// Follows the files for as long as the process runs.
+    /// Follows the files for as long as the certificate is used.
     pub fn follow(self: &Arc<Self>) {
-        let shown = Arc::clone(self);
+        let shown = Arc::downgrade(self);
         let files = self.files.clone();
         files.follow("TLS certificate", self.loaded, move |material| {
+            let Some(shown) = shown.upgrade() else {
+                return Ok(ControlFlow::Break(()));
+            };
             let certified = Arc::new(material.certified()?);
             let current = shown.current.write();
             *current.unwrap_or_else(PoisonError::into_inner) = certified;
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         });
     }
 }
