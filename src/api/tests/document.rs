@@ -139,6 +139,8 @@ const GOLDEN_PARTS: &[(&str, &str)] = &[
     ("action_succeeded", "ActionRequest"),
     ("log_entry", "LogEntry"),
     ("log_entry_with_payload", "LogEntry"),
+    ("node_active", "Node"),
+    ("node_standby", "Node"),
     ("stranger", "Stranger"),
 ];
 
