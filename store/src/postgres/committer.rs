@@ -415,7 +415,7 @@ impl PostgresCommitter {
     /// The key of the service, which is stored unless there is one.
     async fn server_key(&mut self, new: &Sealed) -> Result<Sealed, Unavailable> {
         const KEY: &str = "UPDATE store_state SET server_key = coalesce(server_key, $1) \
-             WHERE $2 = 0 OR epoch = $2 RETURNING server_key";
+             WHERE $2::bigint IN (0, epoch) RETURNING server_key";
         let (new, epoch) = (write_server_key(new), self.epoch.cast_signed());
         for _ in 0..TRIES_MAX {
             let connection = self.connection().await?;

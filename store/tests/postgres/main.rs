@@ -8,6 +8,7 @@
 mod conformance;
 mod damaged;
 mod kill9;
+mod nodes;
 #[allow(dead_code, reason = "other tests wait for more")]
 #[path = "../../../tests/support/poll.rs"]
 mod poll;
@@ -31,10 +32,19 @@ const DATABASE: &str = "postgres";
 
 /// Opens a store in a schema, which is created if it does not exist.
 fn open(server: &PostgresServer, schema: &str) -> PostgresStore {
+    open_with(options(server, schema))
+}
+
+fn open_with(options: PostgresOptions) -> PostgresStore {
+    PostgresStore::open(options).unwrap()
+}
+
+/// How a schema is used, which is created if it does not exist.
+fn options(server: &PostgresServer, schema: &str) -> PostgresOptions {
     server.run(DATABASE, &format!("CREATE SCHEMA IF NOT EXISTS {schema}"));
     let url = server.url(DATABASE) + "?options=-csearch_path%3D" + schema;
     let url = PostgresUrl::parse(&url).unwrap();
-    PostgresStore::open(PostgresOptions::at(url, no_trust())).unwrap()
+    PostgresOptions::at(url, no_trust())
 }
 
 /// TLS that trusts nobody: a server on the same machine needs none.
