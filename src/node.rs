@@ -30,8 +30,8 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// What a node is called without a name of its own.
 const NAMELESS: &str = "signalbox";
 
-/// A node among others, until the process ends.
-pub struct Node {
+/// This node among others, until the process ends.
+pub struct JoinedNode {
     /// Keeps its lease.
     pub(crate) keeper: LeaseKeeper,
     /// Its id.
@@ -75,7 +75,7 @@ impl JoinError {
     }
 }
 
-impl Node {
+impl JoinedNode {
     /// Joins the nodes on the database of the configuration, if it names one.
     pub(crate) async fn join(
         config: &Config,

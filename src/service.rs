@@ -55,7 +55,7 @@ use crate::coaps_key::{self, ShownServerKey, StoredKeyError};
 use crate::config::{Config, cores};
 use crate::data_dir;
 use crate::deliveries::{self, DeliveryError};
-use crate::node::{JoinError, Node};
+use crate::node::{JoinError, JoinedNode};
 use crate::oidc::{self, IdentityProviderError};
 use crate::operator::OperatorToken;
 use crate::smpp::{self, LinkError};
@@ -407,7 +407,7 @@ pub fn serve(config: &Config, ends: ProcessEnds) -> Result<(), StartError> {
 async fn run(
     service: Service,
     signals: &mut Signals,
-    mut node: Option<Node>,
+    mut node: Option<JoinedNode>,
     (ends, started_at): (ProcessEnds, Instant),
 ) -> Result<(), StartError> {
     tokio::select! {
@@ -423,7 +423,7 @@ async fn run(
 }
 
 /// Stops the service, and then gives up the lease, so that another node takes it at once.
-async fn stop(service: Service, node: Option<Node>) -> Result<(), StartError> {
+async fn stop(service: Service, node: Option<JoinedNode>) -> Result<(), StartError> {
     if let Some(node) = &node {
         node.keeper.stopping().await;
     }
@@ -436,7 +436,7 @@ async fn stop(service: Service, node: Option<Node>) -> Result<(), StartError> {
 }
 
 /// Returns when somebody drains the node.
-async fn drained(node: &mut Option<Node>) {
+async fn drained(node: &mut Option<JoinedNode>) {
     let Some(node) = node else {
         return std::future::pending().await;
     };
@@ -445,12 +445,15 @@ async fn drained(node: &mut Option<Node>) {
 
 /// Joins the nodes of the database, if there is one. A server that cannot be reached is waited for,
 /// and health checks are told.
-async fn join(config: &Config, superseded: fn() -> Infallible) -> Result<Option<Node>, StartError> {
+async fn join(
+    config: &Config,
+    superseded: fn() -> Infallible,
+) -> Result<Option<JoinedNode>, StartError> {
     let deadline = Instant::now() + Duration::from_secs(config.store_wait_s.into());
     let (mut pause, longest) = STORE_PAUSES;
     let mut waiting = None;
     loop {
-        let joined = Node::join(config, superseded).await;
+        let joined = JoinedNode::join(config, superseded).await;
         let is_away = joined.as_ref().is_err_and(JoinError::is_transient);
         if !is_away || Instant::now() + pause > deadline {
             if let Some(web) = waiting {
@@ -474,7 +477,7 @@ async fn join(config: &Config, superseded: fn() -> Infallible) -> Result<Option<
 /// callers are told.
 async fn stand_by(
     config: &Config,
-    node: &mut Node,
+    node: &mut JoinedNode,
     signals: &mut Signals,
 ) -> Result<Option<u64>, StartError> {
     let mut waiting = None;

@@ -1,5 +1,5 @@
-//! Does this process hold the lease of its shards? The shell of [`NodeLease`] is a thread of its own,
-//! which nothing delays; what receives or sends asks [`is_held`] first, and waits for nobody.
+//! Does this process hold the lease of its shards? The shell of [`NodeLease`] is a thread of its
+//! own, which nothing delays; what receives or sends asks [`is_held`] first, and waits for nobody.
 //!
 //! A process has one lease, as it has one id. Without a keeper it holds its shards for ever: those
 //! of the embedded store are nobody else's.

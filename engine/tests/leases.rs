@@ -3,9 +3,9 @@
 //! A seeded world of several nodes and a database, each with a clock of its own that is up to 5 %
 //! wrong. Requests and answers are late, lost, performed after they were given up and in another
 //! order; nodes are stopped and continue, are killed and start again, are drained, and are
-//! partitioned from the database, in one direction or both. Whether a node holds the lease is judged
-//! by what its sockets see: its clock and the last [`LeaseEffect::HoldUntil`], also while it is
-//! stopped.
+//! partitioned from the database, in one direction or both. Whether a node holds the lease is
+//! judged by what its sockets see: its clock and the last [`LeaseEffect::HoldUntil`], also while it
+//! is stopped.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -373,7 +373,7 @@ impl World {
         let now = database.clock.at(self.now);
         database.heard.insert(process, now);
         let is_holder = |epoch| database.holder == Some(process) && database.epoch == epoch;
-        // Two processes in one place never run at a time; what a dead one still asks is of no place.
+        // Two processes in one place never run at a time; what a dead one still asks is of none.
         let is_free = database.holder.is_none()
             || database.ends_at <= now
             || (database.place == place && is_there);

@@ -1,8 +1,8 @@
-//! When does a node hold the lease of its shards, when must it be silent, and when may it take over?
+//! When does a node hold the lease of its shards, when is it silent, and when may it take over?
 //!
-//! The database grants a lease and judges by its own clock when it has ended. The node measures with
-//! a clock of its own, from the moment before it asked, and relies on a lease for a tenth less than
-//! it was granted ([`LeaseRules::term_ms`]). If neither clock gains or loses more than 5 % of the
+//! The database grants a lease and judges by its own clock when it has ended. The node measures
+//! with a clock of its own, from the moment before it asked, and relies on a lease for a tenth less
+//! than it was granted ([`LeaseRules::term_ms`]). If neither clock gains or loses more than 5 % of the
 //! time, a node has stopped before another one may begin, however late answers are and however long
 //! a node is paused. Each take-over begins a later epoch, which every commit is compared with: what
 //! a node that is late in spite of all writes is refused.
@@ -109,8 +109,8 @@ pub enum LeaseRequest {
         /// Whether the holder is about to give it up.
         is_draining: bool,
     },
-    /// Give it up if this node has it, and forget the node. One that stands by may have it, too: by a
-    /// request to take it whose answer did not come.
+    /// Give it up if this node has it, and forget the node. One that stands by may have it, too: by
+    /// a request to take it whose answer did not come.
     Release,
 }
 

@@ -8,9 +8,10 @@ use crate::api::page::described::page_of;
 
 /// GET.
 pub(in crate::api) fn list() -> ApiOperation {
-    let text = "Returns the nodes of the service, the one that started first first: the active one, \
-                and those that stand by. A process that is started again is another node. Times are \
-                those of the clock of the database. On the embedded store there is one node.";
+    let text = "Returns the nodes of the service, the one that started first first: the active \
+                one, and those that stand by. A process that is started again is another node. \
+                Times are those of the clock of the database. On the embedded store there is one \
+                node.";
     ApiOperation::new("listNodes", Tag::Service, "List nodes")
         .description(text)
         .answer(200, page_of(node()), "All nodes, on one page.")
@@ -20,8 +21,8 @@ pub(in crate::api) fn list() -> ApiOperation {
 pub(in crate::api) fn drain() -> ApiOperation {
     let text = "Has a node stop. Within a heartbeat it accepts no further call and no datagram, \
                 completes what is in progress, gives up its shards and ends with status 0; another \
-                node takes the shards at once. A node that stands by ends as well. A supervisor that \
-                starts the process again gets a node that stands by.";
+                node takes the shards at once. A node that stands by ends as well. A supervisor \
+                that starts the process again gets a node that stands by.";
     ApiOperation::new("drainNode", Tag::Service, "Drain a node")
         .description(text)
         .answer_empty(202, "The node is draining.")
@@ -38,20 +39,24 @@ fn node() -> Schema {
     let addresses = Schema::list(Schema::text().example("coap://[::]:5683"));
     Schema::object()
         .must("id", Schema::uuid(), "The id of the node.")
-        .must("name", name, "The name of the node (`SIGNALBOX_NODE_NAME`).")
+        .must(
+            "name",
+            name,
+            "The name of the node (`SIGNALBOX_NODE_NAME`).",
+        )
         .must(
             "state",
             Schema::word::<NodeState>().example("ACTIVE"),
-            "`ACTIVE`: it serves the devices of its shards. `STANDBY`: it takes over when a lease is \
-             free. `DRAINING`: it stops, and takes no shards. `LOST`: it holds no shards and was not \
-             heard for as long as a lease lasts.",
+            "`ACTIVE`: it serves the devices of its shards. `STANDBY`: it takes over when a lease \
+             is free. `DRAINING`: it stops, and takes no shards. `LOST`: it holds no shards and \
+             was not heard for as long as a lease lasts.",
         )
         .must("shards", shards, "How many shards it holds.")
         .may_never_null(
             "leaseEndsAt",
             names::instant(),
-            "When the lease of its shards ends unless it is renewed. Absent without a lease, and on \
-             the embedded store.",
+            "When the lease of its shards ends unless it is renewed. Absent without a lease, and \
+             on the embedded store.",
         )
         .must(
             "version",

@@ -1,5 +1,5 @@
-//! Who has the lease of the shards? What a node asks the database about it, over a connection of its
-//! own, so that no commit delays it.
+//! Who has the lease of the shards? What a node asks the database about it, over a connection of
+//! its own, so that no commit delays it.
 //!
 //! All times are of the server's clock. A take-over raises the epoch in the same transaction; it
 //! waits for the commits in progress, which lock the epoch for sharing.
@@ -75,7 +75,8 @@ const LEAVE: &str = "DELETE FROM node WHERE id = $1";
 const LIST: &str = "SELECT id, name, version, addresses, started_at, heartbeat_at, \
      heartbeat_at > clock_timestamp() - lease_ms * interval '1 millisecond', draining, \
      coalesce(lease.shards, 0), lease.ends_at \
-     FROM node LEFT JOIN (SELECT node AS holder, sum(last_shard - first_shard + 1)::bigint AS shards, \
+     FROM node LEFT JOIN (SELECT node AS holder, \
+         sum(last_shard - first_shard + 1)::bigint AS shards, \
          min(shard_lease.ends_at) AS ends_at FROM shard_lease \
          WHERE shard_lease.ends_at > clock_timestamp() GROUP BY node) AS lease \
      ON lease.holder = node.id ORDER BY started_at, id";

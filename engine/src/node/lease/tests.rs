@@ -1,3 +1,5 @@
+//! What does the machine do with each answer, and when?
+
 use super::*;
 
 const RULES: LeaseRules = LeaseRules {
