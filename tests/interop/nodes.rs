@@ -4,18 +4,18 @@
 use std::time::Instant;
 
 use protocol::coap::code::Code;
-use protocol::coap::content::ContentFormat;
-use protocol::coap::message::Message;
 use serde_json::{Value, json};
 
+use crate::postgres::{send, values_of};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::device::DEVICE_IP;
+use crate::vocabulary::endpoint::{Endpoint, ReceivedPost};
 use crate::vocabulary::http::Request;
 use crate::vocabulary::lwm2m::{read, when_active};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::postgres::PostgresServer;
 use crate::vocabulary::service::Service;
-use crate::vocabulary::wire::{DeviceSocket, request};
+use crate::vocabulary::wire::DeviceSocket;
 
 const ID: &str = "meter-1";
 
@@ -26,10 +26,11 @@ const SLEEPER_IP: &str = "127.78.2.2";
 const NODES: &str = "/operator-api/v1/nodes";
 
 /// A short lease, so that its end is soon.
-const SHORT: [(&str, &str); 3] = [
+const SHORT: [(&str, &str); 4] = [
     ("SIGNALBOX_NODE_LEASE_S", "3"),
     ("SIGNALBOX_NODE_HEARTBEAT_S", "1"),
     ("SIGNALBOX_SCHEDULED_MAX", "1000"),
+    ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true"),
 ];
 
 /// A lease that ends after every test.
@@ -45,7 +46,12 @@ const SUPERSEDED: i32 = 75;
 fn what_a_killed_node_acknowledged_is_there_once_at_the_node_that_takes_over() {
     let server = PostgresServer::start();
     let mut pair = Pair::start(&server, &SHORT);
-    let mut acknowledged = 0;
+    let endpoint = Endpoint::new();
+    let types = json!([{ "type": "TELEMETRY_DATA" }]);
+    let webhook = json!({ "name": "Values", "url": endpoint.url("/in"), "eventTypes": types });
+    let webhooks = format!("{API}/integrate/clouds/webhooks");
+    pair.caller.post(&webhooks, &webhook).expect(201);
+    let mut acknowledged = Vec::new();
     let mut accepted = Vec::new();
     let wire = pair.registered(1);
     for round in 0..3_u16 {
@@ -53,13 +59,14 @@ fn what_a_killed_node_acknowledged_is_there_once_at_the_node_that_takes_over() {
         for value in 1..=40 {
             let value = round * 100 + value;
             assert_eq!(wire.ask(&send(value)).code, Code::CHANGED);
-            acknowledged += 1;
+            acknowledged.push(u64::from(value));
             accepted.push(
                 pair.caller
                     .create_action(SLEEPER, &when_active(read("/3/0/0"))),
             );
         }
-        let last = send(round * 100 + 41);
+        let unanswered = round * 100 + 41;
+        let last = send(unanswered);
         wire.send(&last.encode());
         pair.active.kill();
         let killed_at = Instant::now();
@@ -69,21 +76,13 @@ fn what_a_killed_node_acknowledged_is_there_once_at_the_node_that_takes_over() {
         // Whether it was acknowledged is not known: it is repeated, as a device does.
         assert_eq!(wire.ask_until_answered(&last).code, Code::CHANGED);
         eprintln!("kill -9: first answer after {:?}", killed_at.elapsed());
-        acknowledged += 1;
+        acknowledged.push(u64::from(unanswered));
         pair.standby.stand_by();
     }
-    let stored = pair.values();
-    assert_eq!(stored.len(), acknowledged, "{stored:?}");
-    for round in 0..3 {
-        for value in 1..=41 {
-            let value = round * 100 + value;
-            assert_eq!(
-                stored.iter().filter(|it| **it == value).count(),
-                1,
-                "{value}"
-            );
-        }
-    }
+    assert_eq!(pair.values(), acknowledged);
+    let is_all = |posted: &[ReceivedPost]| values_of(posted).len() >= acknowledged.len();
+    let posted = endpoint.once_so("every acknowledged value", is_all);
+    assert_eq!(values_of(&posted), acknowledged);
     for action in accepted {
         assert_eq!(pair.caller.action(&action)["status"], "SCHEDULED");
     }
@@ -278,13 +277,6 @@ impl Pair {
         states.sort();
         states
     }
-}
-
-/// A Send of a value.
-fn send(value: u16) -> Message {
-    let send = request(Code::POST, value + 10).with_uri_path(["dp"]);
-    let send = send.with_content_format(ContentFormat::SENML_JSON);
-    send.with_payload(format!(r#"[{{"n":"/3/0/9","v":{value}}}]"#))
 }
 
 fn value_of(message: &Value) -> u64 {

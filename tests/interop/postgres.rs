@@ -239,14 +239,14 @@ fn a_service_goes_on_with_a_changed_master_key() {
 }
 
 /// A Send of a value.
-fn send(value: u16) -> Message {
+pub(super) fn send(value: u16) -> Message {
     let send = request(Code::POST, value + 10).with_uri_path(["dp"]);
     let send = send.with_content_format(ContentFormat::SENML_JSON);
     send.with_payload(format!(r#"[{{"n":"/3/0/9","v":{value}}}]"#))
 }
 
 /// The values of the events of some posts. An event is posted again with its id after a restart.
-fn values_of(posted: &[ReceivedPost]) -> Vec<u64> {
+pub(super) fn values_of(posted: &[ReceivedPost]) -> Vec<u64> {
     let mut seen = HashSet::new();
     let mut events: Vec<Value> = posted.iter().map(ReceivedPost::json).collect();
     events.retain(|event| seen.insert(text(&event["id"])));

@@ -42,6 +42,7 @@ fn every_family_is_read_with_its_kind() {
         ("gauge", "signalbox_destinations", 3),
         ("gauge", "signalbox_events_waiting", 1),
         ("gauge", "signalbox_dead_letters", 1),
+        ("gauge", "signalbox_node_active", 1),
         ("gauge", "process_start_time_seconds", 1),
     ] {
         let found = read.get(&format!("{kind} {name}"));
