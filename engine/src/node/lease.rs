@@ -2,10 +2,10 @@
 //!
 //! The database grants a lease and judges by its own clock when it has ended. The node measures
 //! with a clock of its own, from the moment before it asked, and relies on a lease for a tenth less
-//! than it was granted ([`LeaseRules::term_ms`]). If neither clock gains or loses more than 5 % of the
-//! time, a node has stopped before another one may begin, however late answers are and however long
-//! a node is paused. Each take-over begins a later epoch, which every commit is compared with: what
-//! a node that is late in spite of all writes is refused.
+//! than it was granted ([`LeaseRules::term_ms`]). If neither clock gains or loses more than 5 % of
+//! the time, a node has stopped before another one may begin, however late answers are and however
+//! long a node is paused. Each take-over begins a later epoch, which every commit is compared with:
+//! what a node that is late in spite of all writes is refused.
 //!
 //! ```text
 //!            free        granted                    term over
