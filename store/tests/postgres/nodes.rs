@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use engine::change::Change;
 use engine::ids::NodeId;
-use engine::moment::Timestamp;
 use engine::node::NodeState;
 use engine::node::lease::{LeaseAnswer, LeaseRequest, LeaseRules, LeaseSight};
 use engine::sealed::Sealed;
-use store::conformance::samples::{acme, batch, device, entry, known};
+use store::conformance::samples::{acme, at, batch, device, entry, known};
 use store::conformance::wait;
 use store::{
     Commit, CommitError, DeviceReads, DrainOutcome, Maintenance, NewNode, NodeDatabase, Nodes,
@@ -98,16 +97,27 @@ fn a_store_of_a_former_epoch_writes_nothing_any_more() {
     let (former, [kept, late]) = (cluster.store(1), [1, 2].map(|it| device(&acme(), it)));
     // None of these batches has an owner: they are compared with the epoch all the same.
     assert_eq!(wait(former.commit(known(&kept))), Ok(()));
-    let logged = batch(vec![Change::AppendEntry(Box::new(entry(&kept, 1, 1)))]);
-    assert_eq!(wait(former.commit(logged)), Ok(()));
+    let logged = [1, 200].map(|second| Change::AppendEntry(Box::new(entry(&kept, second, 1))));
+    assert_eq!(wait(former.commit(batch(logged.into()))), Ok(()));
     cluster.end_lease();
     assert_eq!(second.acquire(1), LeaseAnswer::Granted(2));
 
-    let due = || Retention {
-        entries_before: Timestamp::from_ms(i64::MAX / 2),
+    let entries = || {
+        cluster
+            .server
+            .run(DATABASE, "SELECT count(*) FROM fenced.log_entry")
+    };
+    let before = |entries_before| Retention {
+        entries_before,
         ..Retention::NOTHING
     };
-    assert_eq!(wait(former.sweep(due(), 100)), Ok(SweepReport::default()));
+    // Rows of a day, and all of it.
+    let (some, day) = (at(100), at(10 * 86_400));
+    for due in [some, day] {
+        let swept = wait(former.sweep(before(due), 100));
+        assert_eq!(swept, Ok(SweepReport::default()));
+        assert_eq!(entries(), "2\n");
+    }
     let key = Sealed::from_bytes(vec![1; 40].into());
     assert_eq!(wait(former.server_key(key.clone())), Err(Unavailable));
     assert_eq!(wait(former.commit(known(&late))), Err(CommitError::Fenced));
@@ -117,8 +127,10 @@ fn a_store_of_a_former_epoch_writes_nothing_any_more() {
     assert_eq!(wait(store.profile(kept.key())), Ok(Some(kept)));
     assert_eq!(wait(store.profile(late.key())), Ok(None));
     assert_eq!(wait(store.server_key(key.clone())), Ok(key));
-    // Its entry is still there to be removed.
-    assert_eq!(wait(store.sweep(due(), 100)).unwrap().removed, 1);
+    for (due, left) in [(some, "1\n"), (day, "0\n")] {
+        wait(store.sweep(before(due), 100)).unwrap();
+        assert_eq!(entries(), left);
+    }
     assert_eq!(wait(store.commit(known(&late))), Ok(()));
 }
 
