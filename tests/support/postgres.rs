@@ -109,11 +109,23 @@ impl Drop for PostgresServer {
     }
 }
 
+/// Whether the tests are to run on PostgreSQL.
+pub(crate) fn is_on_postgres() -> bool {
+    let store = std::env::var("TEST_STORE").ok();
+    let known = [None, Some("postgres")];
+    assert!(
+        known.contains(&store.as_deref()),
+        "TEST_STORE is postgres or absent"
+    );
+    store.is_some()
+}
+
 /// The URL of a new database, if the tests are to run on PostgreSQL.
 pub(crate) fn database_of_tests() -> Option<String> {
     static SERVER: OnceLock<Mutex<PostgresServer>> = OnceLock::new();
-    let store = std::env::var("TEST_STORE").ok()?;
-    assert_eq!(store, "postgres", "TEST_STORE is postgres or absent");
+    if !is_on_postgres() {
+        return None;
+    }
     // It ends with the input of its script, which this process closes when it ends.
     let server = SERVER.get_or_init(|| Mutex::new(PostgresServer::start_without_fsync()));
     Some(server.lock().unwrap().create_database())

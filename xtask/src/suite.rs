@@ -11,6 +11,26 @@ use crate::steps::{self, Stop, cargo, step};
 use crate::supply;
 use crate::tally::Tally;
 
+/// The tests of the service that also run on PostgreSQL: those whose answers are questions to the
+/// store. The suite of the engines tests the same questions alone, and all tests of the service
+/// would take as long again as on the embedded store; `TEST_STORE=postgres` runs them by hand.
+const ON_POSTGRES: [&str; 14] = [
+    "access::",
+    "crash::",
+    "delivery::failing::",
+    "devices::",
+    "finding::",
+    "history::",
+    "idempotency::",
+    "jobs::",
+    "listing::",
+    "logs::",
+    "metrics::",
+    "schedules::",
+    "tagging::",
+    "tokens::",
+];
+
 /// Prepares the machine, then runs every test.
 pub(crate) fn test() -> Result<(), Stop> {
     let begun = Instant::now();
@@ -69,6 +89,11 @@ fn every_test(tally: &mut Tally) -> Result<(), Stop> {
             &mut tests(&["--package", "store", "--test", "postgres"]),
             tally,
         )
+    })?;
+    step("service tests on PostgreSQL", || {
+        let mut service = tests(&["--test", "service", "--"]);
+        service.args(ON_POSTGRES);
+        counted(service.env("TEST_STORE", "postgres"), tally)
     })?;
     step("interop tests", || {
         counted(&mut tests(&["--test", "interop"]), tally)

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// A documented metric.
-#[derive(Debug, Eq, PartialEq)]
+#[derive(Debug)]
 pub(crate) struct DocumentedFigure {
     pub(crate) kind: String,
     pub(crate) labels: BTreeSet<String>,
+    /// Whether a service on PostgreSQL does not have it.
+    pub(crate) is_absent_on_postgres: bool,
 }
 
 /// Every documented metric, by name.
@@ -33,6 +35,7 @@ fn read(row: &str) -> (String, DocumentedFigure) {
     let figure = DocumentedFigure {
         kind: kind.to_owned(),
         labels: labels.map(quoted).collect(),
+        is_absent_on_postgres: what.contains("absent [on PostgreSQL]"),
     };
     (quoted(name), figure)
 }
