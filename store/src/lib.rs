@@ -20,6 +20,8 @@ mod jobs;
 mod maintenance;
 mod meters;
 mod nodes;
+mod migrate;
+mod migration;
 mod partition_notifier;
 mod partition_notifiers;
 mod postgres;
@@ -38,6 +40,8 @@ pub use crate::firmware::FirmwareReads;
 pub use crate::jobs::JobReads;
 pub use crate::maintenance::{ENTRIES_SWEPT_MS, Loss, Maintenance, Retention, SweepReport};
 pub use crate::nodes::{DrainOutcome, Nodes};
+pub use crate::migrate::{migrate_to_embedded, migrate_to_postgres};
+pub use crate::migration::{MigrationError, MigrationProgress, MigrationReport, TableTotals};
 pub use crate::partition_notifier::PartitionNotifier;
 pub use crate::postgres::{
     FoundStore, InvalidPostgresUrl, NewNode, NodeDatabase, PostgresOpenError, PostgresOptions,

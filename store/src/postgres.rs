@@ -17,6 +17,7 @@ mod fence;
 mod group;
 mod known;
 mod nodes;
+mod migration;
 mod open;
 mod partitions;
 mod pipeline;
@@ -32,6 +33,9 @@ mod url;
 mod writes;
 
 pub use self::nodes::{FoundStore, NewNode, NodeDatabase};
+#[cfg(test)]
+pub(crate) use self::migration::records_of;
+pub(crate) use self::migration::{PageRows, PostgresSource, PostgresTarget};
 pub use self::open::{PostgresOpenError, PostgresOptions};
 pub use self::url::{InvalidPostgresUrl, PostgresUrl};
 
@@ -193,6 +197,7 @@ async fn open(
     migrate(&readers.single).await?;
     let unreadable = |why: tokio_postgres::Error| PostgresOpenError::Unreadable(why.to_string());
     let connection = readers.single.get().await.map_err(open::no_connection)?;
+    open::refuse_unfinished(&connection).await?;
     let known = "SELECT newest, epoch FROM event_sequence, store_state";
     let known = connection.query_one(known, &[]).await.map_err(unreadable)?;
     let (newest, epoch): (i64, i64) = (known.get(0), known.get(1));

@@ -24,6 +24,7 @@ pub(crate) mod heads;
 pub(crate) mod idempotency;
 pub(crate) mod job;
 pub(crate) mod last_entries;
+pub(crate) mod migration;
 pub(crate) mod number;
 pub(crate) mod outbox;
 mod outcome;

@@ -37,6 +37,7 @@ mod last_group;
 mod ledger;
 mod listing;
 mod log_entries;
+mod migration;
 mod names;
 mod open;
 mod overlay;
@@ -52,6 +53,7 @@ mod tests;
 pub use self::backup::format::BackupFault;
 pub use self::backup::restore::RestoreError;
 pub use self::check::{CheckReport, Finding, OfflineStore, Problem};
+pub(crate) use self::migration::{SledTarget, WholeStore};
 pub use self::open::{OpenError, Options};
 
 use std::fs::File;

@@ -63,6 +63,20 @@ impl Cell {
         }
     }
 
+    /// It alone as a parameter.
+    pub(super) fn parameter(&self) -> Parameter<'_> {
+        match self {
+            Self::Bool(value) => Box::new(value),
+            Self::Bytes(value) => Box::new(value.as_slice()),
+            Self::Id(value) => Box::new(value),
+            Self::Ip(value) => Box::new(value),
+            Self::Number(value) => Box::new(value),
+            Self::Text(value) => Box::new(value.as_str()),
+            Self::Time(value) => Box::new(value),
+            Self::Null => Box::new(None::<bool>),
+        }
+    }
+
     /// The memory it takes, roughly.
     pub(super) fn bytes(&self) -> usize {
         size_of::<Self>()

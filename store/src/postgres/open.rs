@@ -106,6 +106,12 @@ pub enum PostgresOpenError {
     /// What is stored cannot be read.
     #[error("the store on PostgreSQL cannot be read: {0}")]
     Unreadable(String),
+    /// A store is being moved into the database.
+    #[error(
+        "the database has a part of a store whose migration has not ended: run `signalbox migrate` \
+         again, or empty the database"
+    )]
+    Unfinished,
     /// The runtime of the connections cannot be started.
     #[error("the threads of the store cannot be started: {0}")]
     Threads(#[source] std::io::Error),
@@ -160,6 +166,21 @@ impl Server {
 pub(super) async fn is_there(connection: &Object) -> Result<bool, PostgresOpenError> {
     let history = connection.query_one("SELECT to_regclass($1) IS NOT NULL", &[&HISTORY]);
     Ok(history.await.map_err(|why| lost(&why))?.get(0))
+}
+
+/// Whether a migration into the database has not ended.
+pub(super) async fn is_unfinished(connection: &Object) -> Result<bool, PostgresOpenError> {
+    let begun = "SELECT to_regclass('unfinished_migration') IS NOT NULL";
+    let begun = connection.query_one(begun, &[]);
+    Ok(begun.await.map_err(|why| lost(&why))?.get(0))
+}
+
+/// Refuses a database into which a migration has not ended.
+pub(super) async fn refuse_unfinished(connection: &Object) -> Result<(), PostgresOpenError> {
+    match is_unfinished(connection).await? {
+        true => Err(PostgresOpenError::Unfinished),
+        false => Ok(()),
+    }
 }
 
 /// Brings the schema to the version of this program, unless it is newer.
@@ -241,7 +262,7 @@ pub(super) fn no_connection(error: PoolError) -> PostgresOpenError {
 }
 
 /// Why a connection was not made, or ended.
-fn lost(error: &tokio_postgres::Error) -> PostgresOpenError {
+pub(super) fn lost(error: &tokio_postgres::Error) -> PostgresOpenError {
     match is_transient(error) {
         true => PostgresOpenError::Unreachable(detail(error)),
         false => PostgresOpenError::Refused(detail(error)),

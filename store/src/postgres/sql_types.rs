@@ -49,19 +49,25 @@ impl<'a> FromSql<'a> for SqlId {
     accepts!(UUID);
 }
 
-impl ToSql for SqlTime {
-    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+impl SqlTime {
+    /// As the server stores it: the microseconds since 2000, or an infinite time.
+    pub(super) fn stored(self) -> i64 {
         let us = self
             .0
             .as_ms()
             .saturating_sub(EPOCH_MS)
             .saturating_mul(1_000);
-        let us = match us {
+        match us {
             before if before < TIMES.start => i64::MIN,
             after if after >= TIMES.end => i64::MAX,
             within => within,
-        };
-        out.extend_from_slice(&us.to_be_bytes());
+        }
+    }
+}
+
+impl ToSql for SqlTime {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        out.extend_from_slice(&self.stored().to_be_bytes());
         Ok(IsNull::No)
     }
 

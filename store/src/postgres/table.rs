@@ -34,14 +34,20 @@ pub(super) enum SqlTable {
     LogEntry,
     /// The SIMs of entries about devices that do not exist: they were committed after its removal.
     SimOfEntry,
+    FormerSim,
     Event,
+    RemovedHistory,
+    RemovedCustomer,
+    RemovedDefinition,
     Destination,
+    RemovedDestination,
     DestinationCursor,
     PendingRetry,
     DeadLetter,
     Job,
     JobRequest,
     JobPart,
+    RemovedJob,
     Schedule,
     ScheduleContents,
     Sms,
@@ -58,7 +64,7 @@ pub(super) enum SqlTable {
 /// How a table is written.
 pub(super) struct Layout {
     /// Its name.
-    name: &'static str,
+    pub(super) name: &'static str,
     /// Its columns; those of the key come first.
     pub(super) columns: &'static [(&'static str, ColumnType)],
     /// How many columns the key has.
@@ -297,6 +303,41 @@ impl SqlTable {
                     "last_entry = greatest(former_sim.last_entry, excluded.last_entry)",
                 ),
             ),
+            Self::FormerSim => (
+                "former_sim",
+                &[
+                    ("customer", Text),
+                    ("iccid", Text),
+                    ("device", Id),
+                    ("last_entry", Id),
+                ],
+                3,
+                Replace,
+            ),
+            Self::RemovedHistory => (
+                "removed_history",
+                &[("device", Id), ("last_event", Number)],
+                1,
+                Replace,
+            ),
+            Self::RemovedCustomer => (
+                "removed_customer",
+                &[
+                    ("customer", Text),
+                    ("last_entry", Id),
+                    ("last_event", Number),
+                ],
+                1,
+                Replace,
+            ),
+            Self::RemovedDefinition => (
+                "removed_definition",
+                &[("id", Id), ("record", Bytes)],
+                1,
+                Replace,
+            ),
+            Self::RemovedDestination => ("removed_destination", &[("id", Id)], 1, Replace),
+            Self::RemovedJob => ("removed_job", &[("id", Id)], 1, Replace),
             Self::Event => (
                 "event",
                 &[
@@ -505,7 +546,13 @@ impl SqlTable {
             | Self::ActionCount
             | Self::LogEntry
             | Self::SimOfEntry
+            | Self::FormerSim
             | Self::Event
+            | Self::RemovedHistory
+            | Self::RemovedCustomer
+            | Self::RemovedDefinition
+            | Self::RemovedDestination
+            | Self::RemovedJob
             | Self::Destination
             | Self::DestinationCursor
             | Self::PendingRetry

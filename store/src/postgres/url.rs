@@ -13,7 +13,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// The URL of a PostgreSQL database: `postgres://user@host/database`. Several hosts, separated by
 /// commas, are tried in turn until one can be written to. It is shown without its password.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct PostgresUrl(Config);
 
 /// A text is not the URL of a PostgreSQL database. The reason has no part of a password.

@@ -8,9 +8,9 @@
 //! one customer.
 
 mod counts;
-mod derived;
+pub(super) mod derived;
 mod events;
-mod findings;
+pub(super) mod findings;
 mod log;
 #[cfg(test)]
 mod tests;
@@ -59,11 +59,16 @@ impl OfflineStore {
     /// Opens the store in a directory as it is.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let (db, lock) = open::open_offline(path, CACHE_BYTES)?;
-        Ok(Self {
+        Ok(Self::of(db, path, lock))
+    }
+
+    /// The store whose rows these are, as long as it is locked.
+    pub(super) fn of(db: Db, path: &Path, lock: File) -> Self {
+        Self {
             db,
             path: path.to_path_buf(),
             _lock: lock,
-        })
+        }
     }
 
     /// Checks every row.
@@ -85,6 +90,11 @@ impl OfflineStore {
     /// The rows.
     pub(super) fn db(&self) -> &Db {
         &self.db
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     fn read(&self, findings: &mut Findings, rows: &mut u64) -> Result<(), Fault> {

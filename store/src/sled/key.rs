@@ -134,11 +134,12 @@ pub(crate) enum Table {
     CampaignDevice = 99,
     CampaignDevicesCounted = 100,
     ServerKey = 104,
+    Migration = 105,
 }
 
 impl Table {
     /// Every table.
-    const ALL: [Self; 83] = [
+    pub(crate) const ALL: [Self; 84] = [
         Self::Format,
         Self::Epoch,
         Self::Counter,
@@ -222,6 +223,7 @@ impl Table {
         Self::CampaignDevice,
         Self::CampaignDevicesCounted,
         Self::ServerKey,
+        Self::Migration,
     ];
 
     /// The table of a key.
@@ -285,6 +287,11 @@ pub(crate) fn last_group() -> Key {
 /// The row with the private key of the service.
 pub(crate) fn server_key() -> Key {
     Builder::of(Table::ServerKey).end()
+}
+
+/// The row with the place that a migration into this store has reached.
+pub(crate) fn migration() -> Key {
+    Builder::of(Table::Migration).end()
 }
 
 /// The newest epoch begun; the prefix of the keys of the shards' epochs.

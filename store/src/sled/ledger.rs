@@ -193,12 +193,17 @@ impl Ledger {
     }
 
     /// Gives an event the next number.
-    pub(super) fn append(&mut self, mut entry: Box<EventEntry>) {
+    pub(super) fn append(&mut self, entry: Box<EventEntry>) {
         self.newest = Sequence(self.newest.0.saturating_add(1));
+        self.append_numbered(entry, self.newest);
+    }
+
+    /// Appends an event that has its number: a greater one than each before it in its partition.
+    pub(super) fn append_numbered(&mut self, mut entry: Box<EventEntry>, number: Sequence) {
         let device = entry.queued.device;
         let previous = self.newest_of(device).unwrap_or_default();
-        entry.queued.sequence = self.newest;
-        self.group_heads.insert(device, self.newest);
+        entry.queued.sequence = number;
+        self.group_heads.insert(device, number);
         self.group.push(NumberedEvent { entry, previous });
     }
 
@@ -208,17 +213,35 @@ impl Ledger {
         if self.group.is_empty() {
             return Ok(());
         }
+        let events = self.pack_group(rows)?;
+        let row = IVec::from(&write_sequence(self.newest));
+        rows.put(key::event::newest_number().into(), row);
+        let stretch = (self.oldest(), self.durable);
+        let mut heads = self.heads.write().unwrap_or_else(PoisonError::into_inner);
+        self.checkpoint.advance(events, &mut heads, stretch, rows)
+    }
+
+    /// Packs the events of a group into blocks, and returns how many there are.
+    pub(super) fn pack_group(&mut self, rows: &mut Overlay<'_>) -> Result<usize, Fault> {
         let mut group = std::mem::take(&mut self.group);
         group.sort_by(|one, other| one.partition().cmp(&other.partition()));
         for events in group.chunk_by(|one, other| one.partition() == other.partition()) {
             self.pack(events, rows)?;
         }
-        let row = IVec::from(&write_sequence(self.newest));
-        rows.put(key::event::newest_number().into(), row);
+        Ok(group.len())
+    }
+
+    /// Writes pages of the newest events from the first one on, until so many rows are written;
+    /// returns whether the last page is. They are to be read from then on.
+    pub(super) fn write_heads(
+        &mut self,
+        rows_max: usize,
+        rows: &mut Overlay<'_>,
+    ) -> Result<bool, Fault> {
         let stretch = (self.oldest(), self.durable);
         let mut heads = self.heads.write().unwrap_or_else(PoisonError::into_inner);
         self.checkpoint
-            .advance(group.len(), &mut heads, stretch, rows)
+            .write_pages(&mut heads, stretch, rows_max, rows)
     }
 
     /// The number of events in each block of the group that is being written, with its customer.

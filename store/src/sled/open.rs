@@ -154,6 +154,15 @@ pub enum OpenError {
         /// What is missing.
         loss: Loss,
     },
+    /// It is a part of a store that is moved here.
+    #[error(
+        "the store in {path} is the part of one whose migration has not ended: run `signalbox \
+         migrate` again, or remove the directory"
+    )]
+    Unfinished {
+        /// Where it is.
+        path: PathBuf,
+    },
     /// The process may not use the directory.
     #[error("no permission to use {path} as a store")]
     Forbidden {
@@ -247,6 +256,32 @@ pub(super) fn open_offline(path: &Path, cache_bytes: u64) -> Result<(Db, File), 
     let db = open_tree(path, &rows, cache_bytes)?;
     check_format(path, &db)?;
     Ok((db, lock))
+}
+
+/// Opens the rows of a store that is being written by a migration, or none yet, and keeps other
+/// processes out; the file is that with the rows. The caller checks that there is no other store.
+pub(super) fn open_unfinished(
+    path: &Path,
+    cache_bytes: u64,
+) -> Result<(Db, File, File), OpenError> {
+    let refused = |source| refusal(path, source);
+    fs::create_dir_all(path).map_err(refused)?;
+    let lock = lock(path)?;
+    let rows = path.join("rows");
+    remove_unfinished(&rows).map_err(refused)?;
+    let db = open_tree(path, &rows, cache_bytes)?;
+    let file = File::open(rows.join("db")).map_err(refused)?;
+    Ok((db, lock, file))
+}
+
+/// Makes the directories of a new store durable.
+pub(super) fn sync_created(path: &Path) -> Result<(), OpenError> {
+    sync_directories(path, &path.join("rows")).map_err(|source| refusal(path, source))
+}
+
+/// The row with the format of a store of this version.
+pub(super) fn format_row() -> IVec {
+    IVec::from(&number::write_epoch(FORMAT))
 }
 
 fn lock(path: &Path) -> Result<File, OpenError> {
@@ -353,11 +388,14 @@ fn is_held(error: &io::Error) -> bool {
 fn check_format(path: &Path, db: &Db) -> Result<(), OpenError> {
     let unreadable = |error: sled::Error| damaged(path, &error.to_string());
     let Some(row) = db.get(key::format()).map_err(unreadable)? else {
+        if db.contains_key(key::migration()).map_err(unreadable)? {
+            let path = path.to_path_buf();
+            return Err(OpenError::Unfinished { path });
+        }
         if db.iter().next().is_some() {
             return Err(damaged(path, "its format is missing"));
         }
-        let row = IVec::from(&number::write_epoch(FORMAT));
-        db.insert(key::format(), row).map_err(unreadable)?;
+        db.insert(key::format(), format_row()).map_err(unreadable)?;
         db.flush().map_err(unreadable)?;
         return Ok(());
     };

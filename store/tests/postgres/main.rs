@@ -9,6 +9,7 @@ mod conformance;
 mod damaged;
 mod kill9;
 mod nodes;
+mod migration;
 #[allow(dead_code, reason = "other tests wait for more")]
 #[path = "../../../tests/support/poll.rs"]
 mod poll;

@@ -172,6 +172,7 @@ impl<'t> Derivation<'t> {
             Table::HeadCheckpoint => return none(record::heads::read_checkpoint(value)),
             Table::LastGroup => return none(record::group::read_group(value)),
             Table::ServerKey => return none(record::server_key::read_server_key(value)),
+            Table::Migration => return none(record::migration::read_place(value)),
             Table::BootstrapConfigOfCustomer | Table::BootstrapConfigOfDevice => {
                 return none(record::bootstrap::read_config(value));
             }
@@ -336,7 +337,11 @@ fn of_dead(key: &[u8], value: &[u8]) -> Result<Derived, Fault> {
     Ok(vec![(by_age.into(), Expected::Row(IVec::default()))])
 }
 
-fn idempotency_record(key: &[u8], value: &[u8]) -> Result<IdempotencyRecord, Unreadable> {
+/// Reads an idempotency record from the key and the value of its row.
+pub(in crate::sled) fn idempotency_record(
+    key: &[u8],
+    value: &[u8],
+) -> Result<IdempotencyRecord, Unreadable> {
     let under = key::idempotency::key_of(key);
     let under = under.ok_or(Unreadable::Damaged("the key of an idempotency record"))?;
     let device = key::idempotency::device_of(key, under)?;

@@ -115,7 +115,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// The rows of a table.
-pub(super) fn noun(table: Table) -> &'static str {
+pub(in crate::sled) fn noun(table: Table) -> &'static str {
     match table {
         Table::Format => "formats of the store",
         Table::Epoch => "epochs",
@@ -171,6 +171,7 @@ pub(super) fn noun(table: Table) -> &'static str {
         Table::RemovedEvents => "marks of removed events",
         Table::LastGroup => "numbers of the last group",
         Table::ServerKey => "private keys of the service",
+        Table::Migration => "places of a migration",
         Table::DeviceOfTag => "rows of devices by tag",
         Table::DevicesOfTagCounted => "counts of devices by tag",
         Table::Job => "jobs",

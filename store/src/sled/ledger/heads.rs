@@ -166,6 +166,26 @@ impl Checkpoint {
     }
 
     /// Writes the next page, if it changed.
+    /// Writes pages until so many rows are written, or the last page is; returns whether that is.
+    /// None counts as written before all are: a section is complete only with its last page.
+    pub(super) fn write_pages(
+        &mut self,
+        heads: &mut Heads,
+        (oldest, newest): (Sequence, Sequence),
+        rows_max: usize,
+        rows: &mut Overlay<'_>,
+    ) -> Result<bool, Fault> {
+        while rows.len() < rows_max {
+            self.write(heads, (oldest, newest), rows)?;
+            if self.written.next_page == 0 {
+                let row = IVec::from(write_checkpoint(&self.written));
+                rows.put(key::event::checkpoint().into(), row);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn write(
         &mut self,
         heads: &mut Heads,
