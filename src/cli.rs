@@ -9,6 +9,7 @@ use clap::{Arg, ArgMatches, Command};
 
 use crate::config::{self, SettingKind, SettingRow};
 use crate::load::options::LoadOptions;
+use crate::migrate::MigrationEnd;
 
 /// The task to run.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +38,13 @@ pub enum CliCommand {
     Rekey {
         /// The file with the new key; without one it is random.
         new_key: Option<PathBuf>,
+    },
+    /// Move the store to the other engine while no service runs.
+    Migrate {
+        /// Where it is.
+        from: MigrationEnd,
+        /// Where it will be.
+        to: MigrationEnd,
     },
     /// Run a load test against a server.
     Load(Box<LoadOptions>),
@@ -69,6 +77,7 @@ Examples:
   signalbox backup --to signalbox.backup --data-dir /var/lib/signalbox
   signalbox restore --from signalbox.backup --data-dir /var/lib/signalbox
   signalbox rekey --data-dir /var/lib/signalbox
+  signalbox migrate --from /var/lib/signalbox --to postgres://signalbox@db.example/signalbox
   signalbox load --help                       Options of the load test";
 
 /// A parsed command line.
@@ -115,6 +124,10 @@ impl Invocation {
                 let new_key = matches.get_one::<PathBuf>("new-key").cloned();
                 (CliCommand::Rekey { new_key }, matches)
             }
+            Some(("migrate", matches)) => {
+                let (from, to) = (end_of(matches, "from"), end_of(matches, "to"));
+                (CliCommand::Migrate { from, to }, matches)
+            }
             Some((LOAD, _)) => {
                 let message = "load has its own options and must be the first argument";
                 return Err(command().error(ErrorKind::ArgumentConflict, message));
@@ -138,6 +151,7 @@ impl Invocation {
             | CliCommand::Backup { .. }
             | CliCommand::Restore { .. }
             | CliCommand::Rekey { .. }
+            | CliCommand::Migrate { .. }
             | CliCommand::Load(_) => &[],
             CliCommand::Demo => DEMO_PRESET,
         }
@@ -147,6 +161,11 @@ impl Invocation {
 fn file_of(matches: &ArgMatches, name: &str) -> PathBuf {
     let file = matches.get_one::<PathBuf>(name);
     file.expect("the argument is required").clone()
+}
+
+fn end_of(matches: &ArgMatches, name: &str) -> MigrationEnd {
+    let end = matches.get_one::<MigrationEnd>(name);
+    end.expect("the argument is required").clone()
 }
 
 fn flag(row: &SettingRow, matches: &ArgMatches) -> Option<(&'static str, String)> {
@@ -189,6 +208,18 @@ fn command() -> Command {
                     "File with the new key [default: a random key]",
                 )),
         )
+        .subcommand(
+            Command::new("migrate")
+                .about("Move the store of a stopped service to PostgreSQL, or back")
+                .arg(end(
+                    "from",
+                    "Data directory or postgres:// URL of the store",
+                ))
+                .arg(end(
+                    "to",
+                    "Where it is moved: the other of both, without a store",
+                )),
+        )
         .subcommand(Command::new(LOAD).about("Run a load test with simulated devices"))
         .arg(config)
         .args(config::rows().map(argument))
@@ -196,6 +227,15 @@ fn command() -> Command {
 
 fn required_file(name: &'static str, help: &'static str) -> Arg {
     file(name, help).required(true)
+}
+
+fn end(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .value_name("DIRECTORY|URL")
+        .value_parser(MigrationEnd::parse)
+        .help(help)
+        .required(true)
 }
 
 fn file(name: &'static str, help: &'static str) -> Arg {
@@ -248,6 +288,15 @@ mod tests {
         let new_key = Some("k".into());
         let task = CliCommand::Rekey { new_key };
         assert_eq!(parse(&["rekey", "--new-key", "k"]).task, task);
+        let url = "postgres://signalbox@db.example/signalbox";
+        let ends = ["./data", url].map(|end| MigrationEnd::parse(end).unwrap());
+        let [from, to] = ends;
+        assert!(matches!(&to, MigrationEnd::Database(_)));
+        let task = CliCommand::Migrate { from, to };
+        assert_eq!(
+            parse(&["migrate", "--from", "./data", "--to", url]).task,
+            task
+        );
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod data_dir;
 pub mod deliveries;
 pub mod demo;
 pub mod load;
+pub mod migrate;
 pub mod node;
 pub mod oidc;
 pub mod operator;

@@ -10,7 +10,7 @@ use std::{env, io};
 use signalbox::cli::{CliCommand, Invocation};
 use signalbox::config::{self, Config, Layers};
 use signalbox::service::{self, ProcessEnds};
-use signalbox::{backup, check, demo, load, rekey, telemetry};
+use signalbox::{backup, check, demo, load, migrate, rekey, telemetry};
 
 /// Threads of the store free what others allocated, in sizes for which jemalloc keeps caches.
 #[cfg(feature = "jemalloc")]
@@ -60,6 +60,10 @@ fn main() -> ExitCode {
         CliCommand::Rekey { new_key } => {
             let change = |config: &Config, _: &Layers| Ok(rekey::run(config, new_key.as_deref())?);
             configured(&invocation, change)
+        }
+        CliCommand::Migrate { from, to } => {
+            let moving = |config: &Config, _: &Layers| Ok(migrate::run(config, from, to)?);
+            configured(&invocation, moving)
         }
         CliCommand::Load(options) => exit(load::run(options)),
     }

@@ -217,7 +217,8 @@ async fn open_postgres(
     })
 }
 
-fn directory_in(data_dir: &Path) -> PathBuf {
+/// The directory of the embedded store in a data directory.
+pub(crate) fn directory_in(data_dir: &Path) -> PathBuf {
     data_dir.join("store")
 }
 
