@@ -18,6 +18,7 @@ mod dtls;
 mod guide;
 mod leshan;
 mod libcoap;
+mod migration;
 mod mosquitto;
 mod nodes;
 mod plain;

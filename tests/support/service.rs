@@ -115,6 +115,11 @@ impl Service {
         self.program.resume();
     }
 
+    /// Starts a service on files, wherever the other tests store.
+    pub(crate) fn start_on_files(settings: &[(&str, &str)]) -> Self {
+        Self::start_storing(None, own_address(), settings)
+    }
+
     fn start_at(ip: IpAddr, settings: &[(&str, &str)]) -> Self {
         Self::start_storing(database_of_tests(), ip, settings)
     }
@@ -182,6 +187,12 @@ impl Service {
         self.coap = doors.coap;
         self.coaps = doors.coaps;
         self.udp = doors.udp;
+    }
+
+    /// Starts the service again with its store in a database, or on its files.
+    pub(crate) fn start_again_on(&mut self, database: Option<&str>) {
+        self.database = database.map(str::to_owned);
+        self.start_again();
     }
 
     /// Starts the service again on its data with other settings.
