@@ -69,9 +69,9 @@ pub(super) struct Layout {
     pub(super) columns: &'static [(&'static str, ColumnType)],
     /// How many columns the key has.
     pub(super) keys: usize,
-    put: Put,
+    pub(super) put: Put,
     /// The column that expectations compare, as bytes; the column's place.
-    compared: Option<(&'static str, usize)>,
+    pub(super) compared: Option<(&'static str, usize)>,
 }
 
 /// What putting a row does.
