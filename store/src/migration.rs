@@ -57,7 +57,7 @@ pub enum MigrationProgress {
 }
 
 /// Who is told of the progress.
-pub type Told<'a> = &'a mut dyn FnMut(MigrationProgress);
+pub(crate) type Told<'a> = &'a mut dyn FnMut(MigrationProgress);
 
 /// What both ends have of a table.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -69,9 +69,9 @@ pub(super) struct Layout {
     pub(super) columns: &'static [(&'static str, ColumnType)],
     /// How many columns the key has.
     pub(super) keys: usize,
-    pub(super) put: Put,
+    put: Put,
     /// The column that expectations compare, as bytes; the column's place.
-    pub(super) compared: Option<(&'static str, usize)>,
+    compared: Option<(&'static str, usize)>,
 }
 
 /// What putting a row does.
@@ -573,6 +573,11 @@ const WHILE_THE_DESTINATION_EXISTS: &str =
     "EXISTS (SELECT FROM destination d WHERE d.id = u.destination)";
 
 impl Layout {
+    /// It with other columns of which rows are inserted.
+    pub(super) fn with(self, columns: &'static [(&'static str, ColumnType)]) -> Self {
+        Self { columns, ..self }
+    }
+
     /// The place of the column that expectations compare.
     pub(super) fn compared(&self) -> Option<usize> {
         self.compared

@@ -14,6 +14,7 @@ use std::fs::File;
 use std::path::Path;
 
 use engine::delivery::backlog::Sequence;
+use engine::moment::Timestamp;
 use sled::{Db, IVec};
 
 use self::read::{RecordReader, RecordRow, tables};
@@ -44,6 +45,9 @@ const PAGE_BYTES: usize = 2 * 1_024 * 1_024;
 
 /// The rows of the newest events that are written at once.
 const HEAD_ROWS: usize = 1_024;
+
+/// When the ledger of a store that is written is read: no device repeats a report of before.
+const NOTHING_IS_RECENT: Timestamp = Timestamp::from_ms(i64::MAX);
 
 /// A store that is read from its first row to its last, while no service runs.
 pub(crate) struct WholeStore(OfflineStore);
@@ -191,7 +195,7 @@ impl SledTarget {
             Ok((
                 place,
                 Epochs::load(&db)?,
-                Ledger::load(&db, Default::default())?,
+                Ledger::load(&db, NOTHING_IS_RECENT)?,
             ))
         };
         let (place, epochs, ledger) = opened().map_err(failed)?;
@@ -269,7 +273,7 @@ impl SledTarget {
                 );
             }
             self.persist(rows)?;
-            self.ledger = Ledger::load(&db, Default::default())?;
+            self.ledger = Ledger::load(&db, NOTHING_IS_RECENT)?;
             let mut is_complete = false;
             while !is_complete {
                 let mut rows = Overlay::new(&db);

@@ -22,6 +22,9 @@ use crate::{DATABASE, no_trust};
 /// all of them are moved without a server by a test of the library.
 const LAWS_STEP: usize = 4;
 
+/// The events of each device of a store that is moved in parts.
+const EVENTS: u64 = 400;
+
 #[test]
 fn stores_of_the_embedded_engine_are_the_same_there_and_back() {
     let server = PostgresServer::start_without_fsync();
@@ -117,10 +120,10 @@ fn a_source_that_is_used_or_was_changed_is_refused_and_so_is_a_target_with_a_sto
     let refused = migrate(&server, &from, "target").unwrap_err();
     assert!(matches!(refused, MigrationError::OtherSource), "{refused}");
 
-    to_postgres(&server, &from, "full");
-    let refused = migrate(&server, &from, "full").unwrap_err();
+    to_postgres(&server, &from, "moved");
+    let refused = migrate(&server, &from, "moved").unwrap_err();
     assert!(matches!(refused, MigrationError::NotEmpty(_)), "{refused}");
-    let refused = migrate_to_embedded(&at(&server, "full"), &from, &mut |_| {}).unwrap_err();
+    let refused = migrate_to_embedded(&at(&server, "moved"), &from, &mut |_| {}).unwrap_err();
     assert!(matches!(refused, MigrationError::NotEmpty(_)), "{refused}");
     create(&server, "empty");
     let back = home.path().join("back");
@@ -128,10 +131,10 @@ fn a_source_that_is_used_or_was_changed_is_refused_and_so_is_a_target_with_a_sto
     assert!(matches!(refused, MigrationError::NoSource), "{refused}");
 
     // A service that runs on writes nothing for its devices, and what it writes is noticed.
-    let service = PostgresStore::open(at(&server, "full")).unwrap();
+    let service = PostgresStore::open(at(&server, "moved")).unwrap();
     wait(service.take_over()).unwrap();
     let mut is_changed = false;
-    let changed = migrate_to_embedded(&at(&server, "full"), &back, &mut |progress| {
+    let changed = migrate_to_embedded(&at(&server, "moved"), &back, &mut |progress| {
         if !is_changed && matches!(progress, MigrationProgress::Moved(..)) {
             let put = batch(vec![Change::PutCustomer(customer("umbrella"))]);
             assert_eq!(wait(service.commit(put)), Ok(()));
@@ -144,7 +147,7 @@ fn a_source_that_is_used_or_was_changed_is_refused_and_so_is_a_target_with_a_sto
         MigrationError::SourceChanged | MigrationError::Different(_)
     );
     assert!(noticed, "{changed}");
-    let refused = migrate_to_embedded(&at(&server, "full"), &back, &mut |_| {}).unwrap_err();
+    let refused = migrate_to_embedded(&at(&server, "moved"), &back, &mut |_| {}).unwrap_err();
     assert!(matches!(refused, MigrationError::OtherSource), "{refused}");
 }
 
@@ -180,7 +183,7 @@ fn interrupted(
     run.ok().map(|moved| moved.unwrap())
 }
 
-/// A store with several kinds of records.
+/// A store with several kinds of records, and with more events than a page has.
 fn filled(home: &Path) -> PathBuf {
     let from = home.join("from");
     let store = SledStore::open(Options::at(&from)).unwrap();
@@ -188,8 +191,9 @@ fn filled(home: &Path) -> PathBuf {
     assert_eq!(wait(store.commit(put)), Ok(()));
     for number in 0..20 {
         let meter = device(&acme(), number);
-        let reported = Change::AppendEvent(Box::new(event(&meter, 3, number)));
-        let reported = batch(vec![reported]);
+        let reported = (0..EVENTS).map(|place| event(&meter, 3, EVENTS * number + place));
+        let reported = reported.map(|it| Change::AppendEvent(Box::new(it)));
+        let reported = batch(reported.collect());
         for batch in [known(&meter), created(&action(&meter, 3, number)), reported] {
             assert_eq!(wait(store.commit(batch)), Ok(()));
         }

@@ -357,3 +357,73 @@ impl RowCells<'_> {
         customer_id(self.text(place)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::{fs, path};
+
+    use super::*;
+    use crate::postgres::migration::rows::layout_of;
+
+    /// The tables without records: they have one row, are of a process, or count records.
+    const OTHERS: [&str; 6] = [
+        "action_count",
+        "campaign_device_count",
+        "committer",
+        "device_count",
+        "event_sequence",
+        "store_state",
+    ];
+
+    type Columns = BTreeMap<String, BTreeSet<String>>;
+
+    #[test]
+    fn every_column_of_every_table_is_moved() {
+        let mut schema = schema();
+        for other in OTHERS {
+            assert!(schema.remove(other).is_some(), "{other}");
+        }
+        let tables = RECORDS.into_iter().map(|(table, _, _)| table);
+        let moved: Columns = tables
+            .chain(DERIVED)
+            .map(|table| {
+                let layout = layout_of(table);
+                let columns = layout.columns.iter().map(|(name, _)| (*name).to_owned());
+                (layout.name.to_owned(), columns.collect())
+            })
+            .collect();
+        assert_eq!(moved, schema);
+    }
+
+    /// The columns of each table, as the migrations of the schema make them.
+    fn schema() -> Columns {
+        let directory = path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/postgres/migrations");
+        let files = fs::read_dir(directory).unwrap();
+        let files = files.map(|file| fs::read_to_string(file.unwrap().path()).unwrap());
+        let files = files.collect::<Vec<_>>().join("\n");
+        let lines = files.lines().map(str::trim);
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("--"));
+        let mut schema = Columns::new();
+        for statement in lines.collect::<Vec<_>>().join("\n").split(";\n") {
+            let mut lines = statement.lines();
+            let first: Vec<_> = lines.next().unwrap_or_default().split(' ').collect();
+            match first[..] {
+                ["CREATE", "TABLE", table, "("] => {
+                    let columns = lines.take_while(|line| !line.starts_with(')'));
+                    let columns = columns.filter_map(|line| line.split(' ').next());
+                    let columns = columns.filter(|word| *word != "PRIMARY");
+                    let columns = columns.map(str::to_owned).collect();
+                    schema.insert(table.to_owned(), columns);
+                }
+                ["ALTER", "TABLE", table, "ADD", "COLUMN", column, ..] => {
+                    let columns = schema.entry(table.to_owned()).or_default();
+                    columns.insert(column.to_owned());
+                }
+                ["ALTER", "TABLE", ..] => panic!("another change of a table: {statement}"),
+                _ => {}
+            }
+        }
+        schema
+    }
+}

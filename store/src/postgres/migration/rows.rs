@@ -244,14 +244,13 @@ impl PageRows {
 /// How the rows of a table are moved.
 pub(super) fn layout_of(table: SqlTable) -> Layout {
     let layout = table.layout();
-    let columns = if table == SqlTable::Device {
-        DEVICE
+    if table == SqlTable::Device {
+        layout.with(DEVICE)
     } else if table == SqlTable::KnownValue {
-        KNOWN_VALUE
+        layout.with(KNOWN_VALUE)
     } else {
-        layout.columns
-    };
-    Layout { columns, ..layout }
+        layout
+    }
 }
 
 /// A row in an encoding that tells any two apart.

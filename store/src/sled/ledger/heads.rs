@@ -165,7 +165,6 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// Writes the next page, if it changed.
     /// Writes pages until so many rows are written, or the last page is; returns whether that is.
     /// None counts as written before all are: a section is complete only with its last page.
     pub(super) fn write_pages(
@@ -186,6 +185,7 @@ impl Checkpoint {
         Ok(false)
     }
 
+    /// Writes the next page, if it changed.
     fn write(
         &mut self,
         heads: &mut Heads,
