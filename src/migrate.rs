@@ -4,7 +4,7 @@
 //! What is in the data directory beside the store stays what it is: the master key, the operator
 //! token, the files of firmware images. They go with a store that is moved to another directory.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -100,12 +100,12 @@ pub fn run(
         }
         (Database(from), Directory(to)) => {
             let options = postgres_options(config, from)?;
+            refuse_changing_key(&config.data_dir)?;
             let prepared = prepare(&config.data_dir, to);
             prepared.map_err(|source| MigrateFault::DataDir {
                 path: to.clone(),
                 source,
             })?;
-            refuse_changing_key(&config.data_dir)?;
             let report = migrate_to_embedded(&options, &directory_in(to), &mut told)?;
             (report, kept(config, to))
         }
@@ -159,10 +159,18 @@ fn prepare(from: &Path, to: &Path) -> io::Result<()> {
     for name in ["master-key", "operator-token"] {
         let (source, target) = (from.join(name), to.join(name));
         if source.exists() && !target.exists() {
-            fs::copy(source, target)?;
+            copy_whole(&source, &target)?;
         }
     }
-    Ok(())
+    File::open(to)?.sync_all()
+}
+
+/// Copies a file whole or not at all: a part of a key is none.
+fn copy_whole(source: &Path, target: &Path) -> io::Result<()> {
+    let partial = target.with_extension("partial");
+    fs::copy(source, &partial)?;
+    File::open(&partial)?.sync_all()?;
+    fs::rename(&partial, target)
 }
 
 /// What is needed besides the store that was moved.
