@@ -7,6 +7,9 @@ use engine::sealed::Sealed;
 
 use crate::{OpenError, PostgresOpenError};
 
+/// The size of a page, roughly: a transaction of some tens of milliseconds.
+pub(crate) const PAGE_BYTES: usize = 2 * 1_024 * 1_024;
+
 /// Why a store was not moved.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrationError {

@@ -25,20 +25,27 @@ use super::partitions::Partitions;
 use super::pipeline::Pipeline;
 use super::sql_types::{SqlId, SqlTime};
 use super::table::{Layout, SqlTable};
-use crate::migration::MovedPage;
 use crate::migration::moved::{Moved, Singles};
 use crate::migration::totals::Totals;
+use crate::migration::{MovedPage, PAGE_BYTES};
 use crate::record::Unreadable;
 use crate::record::server_key::{read_server_key, write_server_key};
 use crate::{MigrationError, PostgresOpenError, PostgresOptions};
 
-/// The rows that are read at once.
-const ROWS_AT_ONCE: i32 = 2_000;
+/// The rows that are read at once to be compared.
+const ROWS_AT_ONCE: i32 = 500;
+
+/// The rows of the first page of a table, before the size of its rows is known.
+const FIRST_PAGE_ROWS: i64 = 100;
+
+/// The most rows of a page.
+const PAGE_ROWS_MAX: i64 = 4_000;
 
 /// Nothing has to survive a crash but what was written before it: the place that was reached is in
-/// the same transaction.
+/// the same transaction. A page is found by an index, whatever the statistics say.
 const SESSION: &str = "SET synchronous_commit = off; SET statement_timeout = 0; \
-     SET idle_in_transaction_session_timeout = 0";
+     SET idle_in_transaction_session_timeout = 0; SET enable_sort = off; \
+     SET plan_cache_mode = force_custom_plan";
 
 const BEGIN: &str = "CREATE TABLE unfinished_migration (only_row boolean PRIMARY KEY DEFAULT true \
      CHECK (only_row), source text NOT NULL, reached bytea)";
@@ -211,20 +218,23 @@ impl PostgresSource {
             None => (0, Vec::new()),
             Some(place) => place.ok_or_else(|| failed("the place that was reached"))?,
         };
+        let mut rows_max = FIRST_PAGE_ROWS;
         Ok(move || {
-            while let Some(page) = RECORDS.get(place.0) {
-                let layout = layout_of(page.0);
-                let next = next_page(&self.0.client, page, &place.1);
+            while let Some(table) = RECORDS.get(place.0) {
+                let layout = layout_of(table.0);
+                let next = next_page(&self.0.client, table, &place.1, rows_max);
                 let next = self.0.runtime.block_on(next);
-                let (rows, read, last) = next.map_err(|fault| of_table(&layout, fault))?;
-                let Some(last) = last else {
+                let page = next.map_err(|fault| of_table(&layout, fault))?;
+                let Some(last) = page.last else {
                     place = (place.0 + 1, Vec::new());
+                    rows_max = FIRST_PAGE_ROWS;
                     continue;
                 };
                 place.1 = last;
+                rows_max = rows_for(page.rows, page.bytes);
                 return Ok(Some(MovedPage {
-                    rows,
-                    count: read,
+                    rows: page.moved,
+                    count: page.rows,
                     table: layout.name,
                     reached: encoded_place(layout.name, &place.1),
                 }));
@@ -239,12 +249,27 @@ impl PostgresSource {
     }
 }
 
-/// The next records of a table, how many rows they are of, and the key of the last one.
+/// The next rows of a table.
+struct TablePage {
+    moved: Vec<Moved>,
+    rows: u64,
+    bytes: usize,
+    /// The key of the last row, if there is one.
+    last: Option<Vec<Cell>>,
+}
+
+/// How many rows the next page has, when one of so many had so many bytes.
+fn rows_for(rows: u64, bytes: usize) -> i64 {
+    let fitting = rows.saturating_mul(PAGE_BYTES as u64) / (bytes as u64).max(1);
+    i64::try_from(fitting).map_or(PAGE_ROWS_MAX, |rows| rows.clamp(1, PAGE_ROWS_MAX))
+}
+
 async fn next_page(
     client: &Object,
     (table, keys, reader): &(SqlTable, &[&str], records::RowReader),
     after: &[Cell],
-) -> Result<(Vec<Moved>, u64, Option<Vec<Cell>>), PostgresFault> {
+    rows_max: i64,
+) -> Result<TablePage, PostgresFault> {
     let layout = layout_of(*table);
     let key = |name: &str| {
         layout
@@ -265,18 +290,20 @@ async fn next_page(
         let after = after.collect::<Vec<_>>().join(", ");
         let _ = write!(query, " WHERE ({by}) > ({after})");
     }
-    let _ = write!(query, " ORDER BY {by} LIMIT {ROWS_AT_ONCE}");
+    let _ = write!(query, " ORDER BY {by} LIMIT ${}", after.len() + 1);
     let query = client.prepare_cached(&query).await?;
-    let after: Vec<Parameter<'_>> = after.iter().map(Cell::parameter).collect();
-    let after: Vec<_> = after
-        .iter()
-        .map(|it| &**it as &(dyn ToSql + Sync))
-        .collect();
-    let rows = client.query(&query, &after).await?;
+    let parameters = after.iter().map(Cell::parameter);
+    let parameters = parameters.chain([Box::new(rows_max) as Parameter<'_>]);
+    let parameters: Vec<Parameter<'_>> = parameters.collect();
+    let parameters = parameters.iter().map(|it| &**it as &(dyn ToSql + Sync));
+    let rows = client
+        .query(&query, &parameters.collect::<Vec<_>>())
+        .await?;
     let mut moved = Vec::with_capacity(rows.len());
-    let mut last = None;
+    let (mut bytes, mut last) = (0, None);
     for row in &rows {
         let cells = cells(layout.columns, row)?;
+        bytes += cells.iter().map(Cell::bytes).sum::<usize>();
         moved.extend(reader(&RowCells(&cells))?);
         last = Some(cells);
     }
@@ -284,7 +311,12 @@ async fn next_page(
         let key = key.iter().filter_map(|place| row.get(*place));
         key.cloned().collect()
     });
-    Ok((moved, rows.len() as u64, last))
+    Ok(TablePage {
+        moved,
+        rows: rows.len() as u64,
+        bytes,
+        last,
+    })
 }
 
 /// A database into which a store is moved.

@@ -28,9 +28,9 @@ use super::ledger::Ledger;
 use super::open;
 use super::overlay::Overlay;
 use crate::MigrationError;
-use crate::migration::MovedPage;
 use crate::migration::moved::{Moved, Singles};
 use crate::migration::totals::Totals;
+use crate::migration::{MovedPage, PAGE_BYTES};
 use crate::postgres::PageRows;
 use crate::record::group::read_group;
 use crate::record::migration::{MigrationPlace, read_place, write_place};
@@ -39,9 +39,6 @@ use crate::record::server_key::{read_server_key, write_server_key};
 
 /// The memory sled uses for the tree.
 const CACHE_BYTES: u64 = 256 * 1_024 * 1_024;
-
-/// From which size on a page takes no further row: a transaction of some tens of milliseconds.
-const PAGE_BYTES: usize = 2 * 1_024 * 1_024;
 
 /// The rows of the newest events that are written at once.
 const HEAD_ROWS: usize = 1_024;
