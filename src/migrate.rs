@@ -180,7 +180,7 @@ fn kept(config: &Config, to: &Path) -> String {
     let missing = missing.filter(|name| !(is_given && **name == "master-key"));
     let there = missing.filter(|name| {
         // Images are optional, keys are not.
-        **name != "firmware" || config.data_dir.join(name).exists()
+        **name != "firmware" || has_files(&config.data_dir.join(name))
     });
     let missing: Vec<_> = there.copied().collect();
     let to = to.display();
@@ -192,6 +192,10 @@ fn kept(config: &Config, to: &Path) -> String {
             missing.join(", ")
         ),
     }
+}
+
+fn has_files(directory: &Path) -> bool {
+    fs::read_dir(directory).is_ok_and(|mut files| files.next().is_some())
 }
 
 fn print(report: &MigrationReport) {
