@@ -157,3 +157,17 @@ fn close(outcome: &Result<(), Stop>, tally: Tally, begun: Instant) {
         println!("{passed} passed, {failed} failed");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_module_that_runs_on_postgresql_exists() {
+        let service = steps::root().join("tests/service");
+        for module in ON_POSTGRES {
+            let file = module.trim_end_matches("::").replace("::", "/") + ".rs";
+            assert!(service.join(&file).exists(), "{file}");
+        }
+    }
+}
