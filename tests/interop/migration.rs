@@ -219,13 +219,9 @@ fn everything(caller: &Caller) -> BTreeMap<String, Value> {
         "/presence",
         "/schedules",
     ];
-    let devices = [ID, SLEEPER].into_iter().flat_map(|id| {
-        [
-            format!("/devices/{id}"),
-            format!("/devices/{id}/messages"),
-            format!("/integrate/devices/{id}/actions/requests"),
-        ]
-    });
+    let devices = [ID, SLEEPER]
+        .into_iter()
+        .flat_map(|id| [format!("/devices/{id}"), format!("/devices/{id}/messages")]);
     let lists = lists.into_iter().map(str::to_owned);
     let paths: Vec<String> = lists.chain(devices).collect();
     let all = || -> BTreeMap<String, Value> {
