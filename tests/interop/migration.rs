@@ -227,7 +227,7 @@ fn everything(caller: &Caller) -> BTreeMap<String, Value> {
     let all = || -> BTreeMap<String, Value> {
         let answers = paths.iter().map(|path| {
             let answer = caller.request("GET", &format!("{API}{path}"));
-            (path.clone(), answer.expect(200))
+            (path.clone(), without_expiry(answer.expect(200)))
         });
         answers.collect()
     };
@@ -243,4 +243,12 @@ fn everything(caller: &Caller) -> BTreeMap<String, Value> {
         assert!(items.is_some_and(|items| !items.is_empty()), "{path}");
     }
     last
+}
+
+/// A registration has its lifetime again from each start on.
+fn without_expiry(mut answer: Value) -> Value {
+    if let Some(registration) = answer.get_mut("registration") {
+        registration["expires"] = Value::Null;
+    }
+    answer
 }
