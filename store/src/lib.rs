@@ -19,9 +19,9 @@ mod firmware;
 mod jobs;
 mod maintenance;
 mod meters;
-mod nodes;
 mod migrate;
 mod migration;
+mod nodes;
 mod partition_notifier;
 mod partition_notifiers;
 mod postgres;
@@ -39,9 +39,9 @@ pub use crate::directory::DirectoryReads;
 pub use crate::firmware::FirmwareReads;
 pub use crate::jobs::JobReads;
 pub use crate::maintenance::{ENTRIES_SWEPT_MS, Loss, Maintenance, Retention, SweepReport};
-pub use crate::nodes::{DrainOutcome, Nodes};
 pub use crate::migrate::{migrate_to_embedded, migrate_to_postgres};
 pub use crate::migration::{MigrationError, MigrationProgress, MigrationReport, TableTotals};
+pub use crate::nodes::{DrainOutcome, Nodes};
 pub use crate::partition_notifier::PartitionNotifier;
 pub use crate::postgres::{
     FoundStore, InvalidPostgresUrl, NewNode, NodeDatabase, PostgresOpenError, PostgresOptions,

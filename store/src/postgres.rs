@@ -16,8 +16,8 @@ mod fault;
 mod fence;
 mod group;
 mod known;
-mod nodes;
 mod migration;
+mod nodes;
 mod open;
 mod partitions;
 mod pipeline;
@@ -32,10 +32,10 @@ mod table;
 mod url;
 mod writes;
 
-pub use self::nodes::{FoundStore, NewNode, NodeDatabase};
 #[cfg(test)]
 pub(crate) use self::migration::records_of;
 pub(crate) use self::migration::{PageRows, PostgresSource, PostgresTarget};
+pub use self::nodes::{FoundStore, NewNode, NodeDatabase};
 pub use self::open::{PostgresOpenError, PostgresOptions};
 pub use self::url::{InvalidPostgresUrl, PostgresUrl};
 

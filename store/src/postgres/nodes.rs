@@ -19,6 +19,7 @@ use super::PostgresStore;
 use super::fault::PostgresFault;
 use super::open::{
     PostgresOpenError, PostgresOptions, Server, migrate, no_connection, refuse_newer,
+    refuse_unfinished,
 };
 use super::sql_types::{SqlId, SqlTime};
 use crate::ReadAnswer;
@@ -130,6 +131,7 @@ impl NodeDatabase {
         let is_prepared: bool = {
             let mut connection = self.pool.get().await.map_err(no_connection)?;
             refuse_newer(&mut connection).await?;
+            refuse_unfinished(&connection).await?;
             let row = connection.query_one(IS_PREPARED, &[]).await;
             row.map_err(|error| refused(&error))?.get(0)
         };

@@ -8,8 +8,8 @@
 mod conformance;
 mod damaged;
 mod kill9;
-mod nodes;
 mod migration;
+mod nodes;
 #[allow(dead_code, reason = "other tests wait for more")]
 #[path = "../../../tests/support/poll.rs"]
 mod poll;
