@@ -10,9 +10,9 @@ use engine::change::Change;
 use store::conformance::samples::{acme, action, batch, created, customer, device, event, known};
 use store::conformance::{run_all, wait};
 use store::{
-    Commit, Maintenance, MigrationError, MigrationProgress, MigrationReport, OfflineStore,
-    OpenError, Options, PostgresOpenError, PostgresOptions, PostgresStore, PostgresUrl, SledStore,
-    migrate_to_embedded, migrate_to_postgres,
+    Commit, CommitError, Maintenance, MigrationError, MigrationProgress, MigrationReport,
+    OfflineStore, OpenError, Options, PostgresOpenError, PostgresOptions, PostgresStore,
+    PostgresUrl, SledStore, migrate_to_embedded, migrate_to_postgres,
 };
 
 use crate::postgres::PostgresServer;
@@ -132,14 +132,17 @@ fn a_source_that_is_used_or_was_changed_is_refused_and_so_is_a_target_with_a_sto
     let refused = migrate_to_embedded(&at(&server, "empty"), &back, &mut |_| {}).unwrap_err();
     assert!(matches!(refused, MigrationError::NoSource), "{refused}");
 
-    // A service that runs on writes nothing for its devices, and what it writes is noticed.
+    // A service that runs on writes nothing, and what is written by one that begins is noticed.
     let service = PostgresStore::open(at(&server, "moved")).unwrap();
     wait(service.take_over()).unwrap();
     let mut is_changed = false;
     let changed = migrate_to_embedded(&at(&server, "moved"), &back, &mut |progress| {
         if !is_changed && matches!(progress, MigrationProgress::Moved(..)) {
-            let put = batch(vec![Change::PutCustomer(customer("umbrella"))]);
-            assert_eq!(wait(service.commit(put)), Ok(()));
+            let put = || batch(vec![Change::PutCustomer(customer("umbrella"))]);
+            assert_eq!(wait(service.commit(put())), Err(CommitError::Fenced));
+            let next = PostgresStore::open(at(&server, "moved")).unwrap();
+            wait(next.take_over()).unwrap();
+            assert_eq!(wait(next.commit(put())), Ok(()));
             is_changed = true;
         }
     });
