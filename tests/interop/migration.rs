@@ -26,7 +26,14 @@ const SLEEPER: &str = "meter-2";
 /// More devices than a page has.
 const DEVICES: u32 = 4_000;
 
-const SETTINGS: [(&str, &str); 1] = [("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true")];
+/// An event is tried again soon, and more often than the endpoint is closed for.
+const SETTINGS: [(&str, &str); 2] = [
+    ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true"),
+    (
+        "SIGNALBOX_DELIVERY_RETRY_MS",
+        "3000,3000,3000,3000,3000,3000,3000,3000,3000,3000",
+    ),
+];
 
 #[test]
 fn everything_reads_the_same_after_a_move_there_and_back_that_was_killed() {
