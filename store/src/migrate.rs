@@ -74,7 +74,7 @@ pub fn migrate_to_embedded(
             mark
         }
     };
-    let pages = source.pages(target.reached())?;
+    let pages = source.pages(target.reached());
     transfer(pages, |page| target.write(page), told)?;
     let singles = source.singles()?;
     target.end(&singles)?;

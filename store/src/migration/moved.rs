@@ -1,4 +1,4 @@
-//! What is moved from one engine to the other? Records, apart from the rows that both store them in.
+//! What is moved from one engine to the other? Records, whatever rows an engine stores them in.
 
 use engine::change::{Change, Counter, CounterDelta};
 use engine::delivery::backlog::{DeadLetter, PendingRetry, Sequence};

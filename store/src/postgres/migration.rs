@@ -210,37 +210,36 @@ impl PostgresSource {
     pub(crate) fn pages(
         &self,
         reached: Option<Vec<u8>>,
-    ) -> Result<
-        impl FnMut() -> Result<Option<MovedPage<Vec<Moved>>>, MigrationError> + Send + use<'_>,
-        MigrationError,
-    > {
-        let mut place = match reached.as_deref().map(decoded) {
-            None => (0, Vec::new()),
-            Some(place) => place.ok_or_else(|| failed("the place that was reached"))?,
-        };
+    ) -> impl FnMut() -> Result<Option<MovedPage<Vec<Moved>>>, MigrationError> + Send + use<'_>
+    {
+        let mut place = reached.as_deref().map_or(Some((0, Vec::new())), decoded);
         let mut rows_max = FIRST_PAGE_ROWS;
-        Ok(move || {
-            while let Some(table) = RECORDS.get(place.0) {
-                let layout = layout_of(table.0);
-                let next = next_page(&self.0.client, table, &place.1, rows_max);
+        move || {
+            let Some((table, after)) = &mut place else {
+                return Err(failed("the place that was reached cannot be read"));
+            };
+            while let Some(records) = RECORDS.get(*table) {
+                let layout = layout_of(records.0);
+                let next = next_page(&self.0.client, records, after, rows_max);
                 let next = self.0.runtime.block_on(next);
                 let page = next.map_err(|fault| of_table(&layout, fault))?;
                 let Some(last) = page.last else {
-                    place = (place.0 + 1, Vec::new());
+                    *table += 1;
+                    after.clear();
                     rows_max = FIRST_PAGE_ROWS;
                     continue;
                 };
-                place.1 = last;
+                *after = last;
                 rows_max = rows_for(page.rows, page.bytes);
                 return Ok(Some(MovedPage {
                     rows: page.moved,
                     count: page.rows,
                     table: layout.name,
-                    reached: encoded_place(layout.name, &place.1),
+                    reached: encoded_place(layout.name, after),
                 }));
             }
             Ok(None)
-        })
+        }
     }
 
     /// The rows of every table.
