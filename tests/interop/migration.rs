@@ -116,7 +116,7 @@ fn killed_until_done(from: &str, to: &str, data: &Path, is_refused: impl Fn()) -
         let mut run = Program::start(&mut migrate(from, to, data));
         let first = run.wait_for("its progress", |line| {
             let is_moving = line.contains("records moved");
-            (is_moving || line.contains("comparing")).then(|| is_moving)
+            (is_moving || line.contains("comparing")).then_some(is_moving)
         });
         if !first {
             let printed = run.finish().join("\n");
