@@ -34,11 +34,13 @@ impl KindCounts {
     }
 }
 
-/// Writes counts.
+/// Writes counts, the same ones always as the same bytes.
 pub(crate) fn write_counts(counts: &KindCounts) -> Vec<u8> {
-    let mut value = Vec::with_capacity(1 + COUNT * counts.0.len());
+    let last = counts.0.iter().rposition(|count| *count > 0);
+    let counts = &counts.0[..last.map_or(0, |last| last + 1)];
+    let mut value = Vec::with_capacity(1 + COUNT * counts.len());
     value.push(VERSION);
-    for count in &counts.0 {
+    for count in counts {
         value.extend_from_slice(&count.to_be_bytes());
     }
     value
@@ -71,6 +73,7 @@ mod tests {
         assert!(!counts.are_zero());
         counts.add(2, -2);
         assert!(counts.are_zero());
+        assert_eq!(write_counts(&counts), write_counts(&KindCounts::default()));
     }
 
     #[test]
