@@ -43,7 +43,7 @@ fn everything_reads_the_same_after_a_move_there_and_back_that_was_killed() {
     let mut caller = Caller::of_new_customer(&service, "Acme");
     let mut endpoint = Endpoint::new();
     let (wire, action) = fill(&service, &caller, &endpoint);
-    assert_eq!(values_of(&endpoint.once(1)), [1]);
+    assert_eq!(values_until(&mut endpoint, 1), [1]);
     // The next event waits for its endpoint, wherever its store is by then.
     endpoint.close();
     assert_eq!(wire.ask(&send(2)).code, Code::CHANGED);
@@ -69,9 +69,9 @@ fn everything_reads_the_same_after_a_move_there_and_back_that_was_killed() {
 
     // It goes on there, and what happened there comes back.
     endpoint.open();
-    assert_eq!(values_of(&endpoint.once(2)), [1, 2]);
+    assert_eq!(values_until(&mut endpoint, 2), [1, 2]);
     assert_eq!(wire.ask(&send(3)).code, Code::CHANGED);
-    assert_eq!(values_of(&endpoint.once(3)), [1, 2, 3]);
+    assert_eq!(values_until(&mut endpoint, 3), [1, 2, 3]);
     let before = everything_stored(&mut service, &mut caller);
     fs::rename(data.join("store"), data.join("former-store")).unwrap();
     let refused = killed_until_done(&database, directory, &data, || {
@@ -87,12 +87,7 @@ fn everything_reads_the_same_after_a_move_there_and_back_that_was_killed() {
     caller.follow(&service);
     assert_eq!(everything(&caller), before);
     assert_eq!(wire.ask(&send(4)).code, Code::CHANGED);
-    // A delivery whose progress was not stored before a stop is repeated, and none is left out.
-    let has_all = |posted: &[ReceivedPost]| values_of(posted).contains(&4);
-    let mut values = values_of(&endpoint.once_so("the last value", has_all));
-    let mut known = BTreeSet::new();
-    values.retain(|value| known.insert(*value));
-    assert_eq!(values, [1, 2, 3, 4]);
+    assert_eq!(values_until(&mut endpoint, 4), [1, 2, 3, 4]);
     assert!(service.stop().success());
 
     let mut with_other_key = migrate(directory, &server.create_database(), &data);
@@ -197,6 +192,16 @@ fn send(value: u16) -> protocol::coap::message::Message {
     let send = request(Code::POST, value + 10).with_uri_path(["dp"]);
     let send = send.with_content_format(ContentFormat::SENML_JSON);
     send.with_payload(format!(r#"[{{"n":"/3/0/9","v":{value}}}]"#))
+}
+
+/// The values that were delivered, each once, when the last one was. A delivery is repeated if the
+/// endpoint closes, or the service stops, before its answer was stored.
+fn values_until(endpoint: &mut Endpoint, last: u64) -> Vec<u64> {
+    let is_there = |posted: &[ReceivedPost]| values_of(posted).contains(&last);
+    let mut values = values_of(&endpoint.once_so("the last value", is_there));
+    let mut known = BTreeSet::new();
+    values.retain(|value| known.insert(*value));
+    values
 }
 
 /// The values of the events of some posts.
