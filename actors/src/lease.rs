@@ -1,7 +1,7 @@
 //! Does this process hold the lease of its shards? The shell of [`NodeLease`] is a thread of its
 //! own, which nothing delays; what receives or sends asks [`is_held`] first, and waits for nobody.
 //!
-//! A process has one lease, as it has one id. Without a keeper it holds its shards for ever: those
+//! A process has one lease, as it has one id. Without a keeper it always holds its shards: those
 //! of the embedded store are nobody else's.
 
 use std::convert::Infallible;

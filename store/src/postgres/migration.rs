@@ -270,13 +270,7 @@ async fn next_page(
     rows_max: i64,
 ) -> Result<TablePage, PostgresFault> {
     let layout = layout_of(*table);
-    let key = |name: &str| {
-        layout
-            .columns
-            .iter()
-            .position(|(column, _)| *column == name)
-    };
-    let key: Vec<usize> = keys.iter().filter_map(|name| key(name)).collect();
+    let key = places(&layout, keys);
     let by = keys.iter().map(|name| format!("t.{name}"));
     let by = by.collect::<Vec<_>>().join(", ");
     let mut query = format!("SELECT {} FROM {} t", columns(layout.columns), layout.name);
@@ -376,17 +370,11 @@ impl PostgresTarget {
             pipeline.add("BEGIN", vec![]);
             for (table, rows) in &page.rows.tables {
                 let layout = layout_of(*table);
-                let arrays = (0..).zip(layout.columns).map(|(place, (_, column))| {
-                    column.array(rows.iter().filter_map(move |row| row.get(place)))
-                });
-                pipeline.add(layout.insert(), arrays.collect());
+                pipeline.add(layout.insert(), arrays(&layout, rows));
             }
             for (table, rows) in &counts {
                 let layout = table.layout();
-                let arrays = (0..).zip(layout.columns).map(|(place, (_, column))| {
-                    column.array(rows.iter().filter_map(move |row| row.get(place)))
-                });
-                pipeline.add(layout.put(), arrays.collect());
+                pipeline.add(layout.put(), arrays(&layout, rows));
             }
             let reached = "UPDATE unfinished_migration SET reached = $1";
             pipeline.add(reached, vec![Box::new(&page.reached)]);
@@ -422,6 +410,21 @@ impl PostgresTarget {
             .run(&format!("ANALYZE {}", tables.join(", ")))?;
         self.connection.run(RELEASE)
     }
+}
+
+/// The rows of a table as an array for each column.
+fn arrays<'r>(layout: &Layout, rows: &'r [Vec<Cell>]) -> Vec<Parameter<'r>> {
+    let columns = (0..).zip(layout.columns);
+    let arrays = columns.map(|(place, (_, column))| {
+        column.array(rows.iter().filter_map(move |row| row.get(place)))
+    });
+    arrays.collect()
+}
+
+/// Where columns are in a row.
+fn places(layout: &Layout, names: &[&str]) -> Vec<usize> {
+    let place = |name: &&str| layout.columns.iter().position(|(column, _)| column == name);
+    names.iter().filter_map(place).collect()
 }
 
 async fn begin(client: &Object, source: &str) -> Result<(), PostgresFault> {
@@ -492,13 +495,7 @@ fn cells(columns: &[(&str, ColumnType)], row: &Row) -> Result<Vec<Cell>, tokio_p
 pub(crate) fn records_of(pages: Vec<MovedPage<PageRows>>) -> Vec<(&'static str, Vec<Moved>)> {
     let records = RECORDS.iter().map(|(table, keys, reader)| {
         let layout = layout_of(*table);
-        let key = |name: &str| {
-            layout
-                .columns
-                .iter()
-                .position(|(column, _)| *column == name)
-        };
-        let key: Vec<usize> = keys.iter().filter_map(|name| key(name)).collect();
+        let key = places(&layout, keys);
         let rows = pages.iter().flat_map(|page| page.rows.of(*table));
         let mut rows: Vec<&Vec<Cell>> = rows.collect();
         rows.sort_by_key(|row| key.iter().map(|place| &row[*place]).collect::<Vec<_>>());
