@@ -28,6 +28,7 @@ pub(crate) mod migration;
 pub(crate) mod number;
 pub(crate) mod outbox;
 mod outcome;
+mod packed;
 pub(crate) mod profile;
 pub(crate) mod schedule;
 pub(crate) mod server_key;

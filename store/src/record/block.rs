@@ -1,7 +1,7 @@
 //! How are the events of a partition stored together?
 //!
 //! Events that were committed together are packed into one value: first what is asked about the
-//! block as a whole, then its events, compressed (LZ4 block format) where that makes them smaller.
+//! block as a whole, then its events, compressed where that makes them smaller.
 
 use std::borrow::Cow;
 
@@ -9,17 +9,14 @@ use engine::delivery::backlog::{QueuedEvent, Sequence};
 use engine::event::Event;
 use engine::ids::{CustomerId, DeviceKey, EventId};
 use engine::moment::Timestamp;
-use lz4_flex::block::{compress, decompress};
 use minicbor::bytes::{ByteArray, ByteSlice};
 use minicbor::{Decode, Decoder, Encode};
 
 use super::event::read_event;
+use super::packed::{pack, unpack};
 use super::{Unreadable, check_version, code, damaged, write};
 
 const VERSION: u8 = 1;
-
-/// The largest size of a block's events that is believed: far more than the largest event.
-const SIZE_MAX: u32 = 64 * 1_024 * 1_024;
 
 /// What a block has, known without decompressing it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -147,12 +144,7 @@ impl BlockWriter {
             last,
             newest_at,
         } = self.head;
-        let compressed = compress(&self.events);
-        let size = u32::try_from(self.events.len()).expect("a group is far smaller");
-        let (size, events) = match compressed.len() < self.events.len() {
-            true => (size, compressed),
-            false => (0, self.events),
-        };
+        let (size, events) = pack(self.events);
         let record = HeadV1 {
             ordinal,
             count,
@@ -181,11 +173,7 @@ impl<'a> Block<'a> {
     /// Reads a block.
     pub(crate) fn read(value: &'a [u8]) -> Result<Self, Unreadable> {
         let (head, size, events) = split(value)?;
-        let events = match size {
-            0 => Cow::Borrowed(events),
-            1..=SIZE_MAX => Cow::Owned(decompressed(events, size as usize)?),
-            _ => return Err(Unreadable::Damaged("the size of a block")),
-        };
+        let events = unpack(size, events)?;
         Ok(Self { head, events })
     }
 
@@ -257,14 +245,6 @@ fn split(value: &[u8]) -> Result<(BlockHead, u32, &[u8]), Unreadable> {
         newest_at: Timestamp::from_ms(head.newest_at_ms),
     };
     Ok((read, head.size, events))
-}
-
-fn decompressed(events: &[u8], size: usize) -> Result<Vec<u8>, Unreadable> {
-    let read = decompress(events, size).map_err(damaged("a block of other bytes"))?;
-    match read.len() == size {
-        true => Ok(read),
-        false => Err(Unreadable::Damaged("a block of another size")),
-    }
 }
 
 fn read_entry<'a>(number: Sequence, record: &EntryV1<'a>) -> Result<BlockEntry<'a>, Unreadable> {
