@@ -502,6 +502,13 @@ pub(super) fn last_reports_are_known(ground: &TestBed<'_>) {
     assert!(recent(&*store, &other).is_empty());
     let page = wait(store.restored_page(one.key()..=one.key(), 1)).expect("an answer");
     assert_eq!(*page.devices[0].1.recent_events, ids);
+    // Whatever was stored since.
+    for second in 5..205 {
+        append(&*store, &registered(&other, second));
+    }
+    drop(store);
+    store = ground.open();
+    assert_eq!(*recent(&*store, &one), ids);
     // A device added again under the same id has not reported anything.
     assert_eq!(commit(&*store, forgotten(&one)), Ok(()));
     assert_eq!(commit(&*store, known(&one)), Ok(()));

@@ -126,9 +126,14 @@ impl Ledger {
         let checkpoint = Checkpoint::load(tree)?;
         let partitions = load_partitions(tree)?;
         for (customer, partition) in partitions.keys() {
-            let after = checkpoint.complete_to();
+            let complete_to = checkpoint.complete_to();
+            let after = complete_to.min(recent.after());
             for block in blocks_after(tree, customer, *partition, after) {
                 let (_, value) = block?;
+                let head = read_head(&value);
+                if head.is_ok_and(|it| it.last <= complete_to && !recent.may_have(it.newest_at)) {
+                    continue;
+                }
                 if let Err(damage) = record_all(&value, &mut heads, &mut recent) {
                     tracing::error!(%damage, %customer, "a block of events cannot be read");
                 }

@@ -2,7 +2,8 @@
 //!
 //! A device that was not answered before the process ended repeats its message, and is recognised
 //! by the id of the event that the message reported. The blocks of those events are read when the
-//! store is opened anyway; the ids are in memory until no device repeats any more.
+//! store is opened, whether their numbers are in pages or not; the ids are in memory until no
+//! device repeats any more.
 
 use engine::delivery::backlog::{QueuedEvent, Sequence};
 use engine::event::EventType;
@@ -28,6 +29,16 @@ impl RecentEvents {
             from: now.plus_ms(-RESTORED_EVENTS_MS),
             events: Vec::new(),
         }
+    }
+
+    /// The number that all of them are behind.
+    pub(super) fn after(&self) -> Sequence {
+        self.after
+    }
+
+    /// Whether an event of a time may be one of them.
+    pub(super) fn may_have(&self, at: Timestamp) -> bool {
+        at >= self.from
     }
 
     /// Adds an event, if it is one of them.
