@@ -60,7 +60,7 @@ pub struct TestBed<'a> {
 /// A property that must hold.
 type Law = fn(&TestBed<'_>);
 
-const LAWS: [(&str, Law); 100] = [
+const LAWS: [(&str, Law); 101] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -326,6 +326,10 @@ const LAWS: [(&str, Law); 100] = [
     (
         "a value that is too long leaves no known value",
         events::leave_no_value_that_is_too_long,
+    ),
+    (
+        "last values agree with a naive model, whatever is removed",
+        events::leave_values_that_agree_with_a_naive_model,
     ),
     (
         "events are removed when they are too old, and hidden with their device",

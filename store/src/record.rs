@@ -23,6 +23,7 @@ pub(crate) mod group;
 pub(crate) mod heads;
 pub(crate) mod idempotency;
 pub(crate) mod job;
+pub(crate) mod known;
 pub(crate) mod last_entries;
 pub(crate) mod migration;
 pub(crate) mod number;

@@ -140,15 +140,7 @@ impl SledStore {
         let (heads, blocks) = (ledger.heads(), ledger.cache());
         let kept_writes = KeptWrites::of(&options.path);
         let known = (epochs, ledger, last_group, kept_writes.clone());
-        let committer = Committer::new(
-            db.clone(),
-            file,
-            disk,
-            Arc::clone(&state),
-            jobs,
-            known,
-            options.last_values_max,
-        );
+        let committer = Committer::new(db.clone(), file, disk, Arc::clone(&state), jobs, known);
         let committer = Builder::new()
             .name("store-committer".to_owned())
             .spawn(move || committer.run())

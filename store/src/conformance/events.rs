@@ -1,5 +1,7 @@
 //! Are events stored in order and for their retention, with the last value of each path?
 
+use std::collections::BTreeMap;
+
 use engine::action::{Outcome, PayloadType, Protocol, ResultPayload, Status};
 use engine::change::Change;
 use engine::delivery::backlog::Sequence;
@@ -604,6 +606,76 @@ pub(super) fn agree_with_a_naive_model(ground: &TestBed<'_>) {
         let kept = events.iter().filter(|event| event.at >= at(removed_before));
         assert!(found.len() >= kept.count(), "nothing young is removed");
         assert_eq!(found, events[..found.len()], "of {}", meter.device);
+    }
+}
+
+pub(super) fn leave_values_that_agree_with_a_naive_model(ground: &TestBed<'_>) {
+    let mut rng = Rng::from_seed_asked_for();
+    let meters: Vec<Profile> = (0..40).map(|number| device(&acme(), number)).collect();
+    let mut store = ground.open();
+    for meter in &meters {
+        assert_eq!(commit(&*store, known(meter)), Ok(()));
+    }
+    let mut model: Vec<BTreeMap<Path, KnownValue>> = vec![BTreeMap::new(); meters.len()];
+    for second in 0..80 {
+        for _ in 0..4 {
+            let mut changes = Vec::new();
+            for _ in 0..rng.below(40) {
+                let place = usize::try_from(rng.below(meters.len() as u64)).expect("small");
+                let path = Path::resource(3303, 0, rng.below(5) as u16);
+                let value = match rng.below(8) {
+                    0 => Value::String("x".repeat(VALUE_BYTES_MAX + 1)),
+                    _ => Value::Integer(rng.below(1_000) as i64),
+                };
+                let known_at = at(second - rng.below(4) as i64);
+                let telemetry = Telemetry {
+                    measured_at: Some(known_at),
+                    ..telemetry(Cause::Send, vec![(path, value.clone())])
+                };
+                let event = Event {
+                    content: EventContent::Telemetry(telemetry),
+                    ..samples::event(&meters[place], second, rng.below(1 << 40))
+                };
+                changes.push(Change::AppendEvent(Box::new(event)));
+                let values = &mut model[place];
+                if values.get(&path).is_some_and(|known| known.at > known_at) {
+                    continue;
+                }
+                values.remove(&path);
+                if !matches!(value, Value::String(_)) {
+                    let at = known_at;
+                    values.insert(path, KnownValue { path, value, at });
+                }
+            }
+            assert_eq!(commit(&*store, batch(changes)), Ok(()));
+        }
+        let place = usize::try_from(rng.below(meters.len() as u64)).expect("small");
+        match rng.below(8) {
+            0 => {
+                drop(store);
+                store = ground.open();
+            }
+            1 => {
+                // The values stay when their events go.
+                let due = Retention {
+                    events_before: at(second + 1),
+                    ..Retention::NOTHING
+                };
+                while wait(store.sweep(due, 50)).expect("a sweep").more {}
+            }
+            2 => {
+                let removal = Change::RemoveDevice(meters[place].key());
+                assert_eq!(commit(&*store, batch(vec![removal])), Ok(()));
+                assert_eq!(commit(&*store, known(&meters[place])), Ok(()));
+                model[place].clear();
+            }
+            _ => {}
+        }
+        for (meter, values) in meters.iter().zip(&model) {
+            let known = wait(store.values_of(meter.key())).expect("values");
+            let expected: Vec<KnownValue> = values.values().cloned().collect();
+            assert_eq!(known, expected, "of {} in second {second}", meter.device);
+        }
     }
 }
 

@@ -207,6 +207,23 @@ pub(crate) fn read_event(
     })
 }
 
+/// Reads the values that an event has, and its time; nothing of an event without values.
+pub(crate) fn read_reported(value: &[u8]) -> Result<Option<(Timestamp, Telemetry)>, Unreadable> {
+    let record: EventV1<'_> = read(VERSION, value)?;
+    Ok(match record.happening {
+        EventContentV1::Telemetry(telemetry) => {
+            let at = Timestamp::from_ms(record.at_ms);
+            Some((at, read_telemetry(telemetry)?))
+        }
+        EventContentV1::Lifecycle(_)
+        | EventContentV1::Failure(_)
+        | EventContentV1::Concluded(_)
+        | EventContentV1::Data(_)
+        | EventContentV1::SmsReceived(_)
+        | EventContentV1::SmsReport(_) => None,
+    })
+}
+
 fn speaker_record(speaker: &DeviceInfo) -> DeviceInfoV1<'_> {
     let (device, iccid) = (speaker.device.as_str(), speaker.iccid.as_str());
     DeviceInfoV1 {

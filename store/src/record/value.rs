@@ -1,4 +1,4 @@
-//! How is a value of a resource stored, with its path and alone?
+//! How is a value of a resource stored?
 
 use engine::limits::VALUE_BYTES_MAX;
 use engine::moment::Timestamp;
@@ -21,10 +21,10 @@ pub(super) struct NamedValueV1 {
     value: ValueV1,
 }
 
-/// A last known value; its path is its key.
+/// A last known value; its path is stored beside it.
 #[derive(Decode, Encode)]
 #[cbor(array)]
-struct KnownV1 {
+pub(super) struct KnownV1 {
     #[n(0)]
     at_ms: i64,
     #[n(1)]
@@ -69,27 +69,12 @@ pub(crate) fn is_short(value: &Value) -> bool {
 
 /// Writes a last known value.
 pub(crate) fn write_known(at: Timestamp, value: &Value) -> Vec<u8> {
-    let known = KnownV1 {
-        at_ms: at.as_ms(),
-        value: ValueV1::of(value),
-    };
-    write(VERSION, &known)
+    write(VERSION, &KnownV1::of(at, value))
 }
 
 /// Reads the last known value of a path.
 pub(crate) fn read_known(path: Path, value: &[u8]) -> Result<KnownValue, Unreadable> {
-    let known: KnownV1 = read(VERSION, value)?;
-    Ok(KnownValue {
-        path,
-        value: known.value.read(),
-        at: Timestamp::from_ms(known.at_ms),
-    })
-}
-
-/// Reads the instant of a last known value.
-pub(crate) fn known_at(value: &[u8]) -> Result<Timestamp, Unreadable> {
-    let known: KnownV1 = read(VERSION, value)?;
-    Ok(Timestamp::from_ms(known.at_ms))
+    read(VERSION, value).map(|known: KnownV1| known.read(path))
 }
 
 /// A path, as part of a record.
@@ -117,6 +102,23 @@ pub(super) fn read_named_value(
 ) -> Result<Box<[(Path, Value)]>, Unreadable> {
     let read = |record: NamedValueV1| Ok((read_path(&record.path)?, record.value.read()));
     records.into_iter().map(read).collect()
+}
+
+impl KnownV1 {
+    pub(super) fn of(at: Timestamp, value: &Value) -> Self {
+        Self {
+            at_ms: at.as_ms(),
+            value: ValueV1::of(value),
+        }
+    }
+
+    pub(super) fn read(self, path: Path) -> KnownValue {
+        KnownValue {
+            path,
+            value: self.value.read(),
+            at: Timestamp::from_ms(self.at_ms),
+        }
+    }
 }
 
 impl ValueV1 {
@@ -159,15 +161,12 @@ mod tests {
     fn nan_and_infinite_floats_are_stored() {
         let path = Path::resource(3303, 0, 5700);
         for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-            let row = write_known(Timestamp::from_ms(7), &Value::Float(number));
-            let known = read_known(path, &row).unwrap();
-            // Compared as text: NaN equals nothing.
-            assert_eq!(known.value.to_text(), number.to_string());
             let values =
                 read_named_value(named_value_records(&[(path, Value::Float(number))])).unwrap();
             let [(at, value)] = &values[..] else {
                 panic!("one value is kept: {values:?}");
             };
+            // Compared as text: NaN equals nothing.
             assert_eq!((*at, value.to_text()), (path, number.to_string()));
         }
     }

@@ -56,7 +56,7 @@ use super::ask::{
     actions, bootstrap, customers, devices, entries, events, firmware, fleet, jobs, outbox,
     restoring, schedules, settings, sms, statistics,
 };
-use super::ledger::newest_of;
+use super::ledger::{newest_of, values_of};
 use crate::{
     DeliveryReads, DeviceReads, DirectoryReads, FirmwareReads, JobReads, PartitionNotifier,
     ReadAnswer, RestoredPage, SmsReads,
@@ -171,8 +171,9 @@ impl DirectoryReads for SledStore {
         filter: DeviceFilter,
         wanted: DevicePageRequest,
     ) -> ReadAnswer<Result<DevicePage, SearchTooBroad>> {
+        let heads = Arc::clone(&self.heads);
         self.readers
-            .show(move |db| fleet::devices_of(db, &filter, &wanted))
+            .show(move |db| fleet::devices_of((db, &heads), &filter, &wanted))
     }
 
     fn action(&self, id: ActionId) -> ReadAnswer<Option<Action>> {
@@ -261,7 +262,8 @@ impl DirectoryReads for SledStore {
     }
 
     fn values_of(&self, device: DeviceKey) -> ReadAnswer<Vec<KnownValue>> {
-        self.readers.show(move |db| events::values_of(db, device))
+        let heads = Arc::clone(&self.heads);
+        self.readers.show(move |db| values_of(db, &heads, device))
     }
 
     fn bootstrap_of(&self, device: DeviceKey) -> ReadAnswer<Option<BootstrapRecord>> {

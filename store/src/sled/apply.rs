@@ -6,13 +6,12 @@ use engine::change::Counter;
 use engine::customer::ClientOwner;
 use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId};
 use engine::limits::CAMPAIGN_ROWS_COMMITTED;
-use engine::moment::Timestamp;
 use sled::IVec;
 
 use super::epochs::Epochs;
 use super::fault::Fault;
 use super::key::{self, Key};
-use super::kv::{self, Rows, Value};
+use super::kv::{self, Rows};
 use super::ledger::Ledger;
 use super::names::name_rows;
 use super::overlay::Overlay;
@@ -27,14 +26,12 @@ use crate::record::{self, Unreadable, number};
 /// group of commits. The caller commits again.
 const ACTIONS_REMOVED_AT_ONCE: usize = 64;
 
-/// Checks a batch and applies it, or returns why not. A device has at most `values_max` last known
-/// values.
+/// Checks a batch and applies it, or returns why not.
 pub(super) fn apply(
     plan: Plan,
     epochs: &mut Epochs,
     ledger: &mut Ledger,
     rows: &mut Overlay<'_>,
-    values_max: u32,
 ) -> Result<Result<(), CommitError>, Fault> {
     if epochs.fence(plan.owner) {
         return Ok(Err(CommitError::Fenced));
@@ -52,7 +49,7 @@ pub(super) fn apply(
     rows.begin();
     ledger.begin();
     let mut steps = plan.steps.into_iter();
-    match steps.try_for_each(|step| take(step, ledger, rows, values_max)) {
+    match steps.try_for_each(|step| take(step, ledger, rows)) {
         Ok(()) => Ok(Ok(())),
         Err(fault) if fault.is_fatal() => Err(fault),
         Err(fault) => {
@@ -138,12 +135,7 @@ fn is_only_of(address: &Key, customer: &CustomerId, rows: &Overlay<'_>) -> Resul
         .is_none_or(|it| it.customer == *customer))
 }
 
-fn take(
-    step: PlanStep,
-    ledger: &mut Ledger,
-    rows: &mut Overlay<'_>,
-    values_max: u32,
-) -> Result<(), Fault> {
+fn take(step: PlanStep, ledger: &mut Ledger, rows: &mut Overlay<'_>) -> Result<(), Fault> {
     match step {
         PlanStep::Put(key, row) => rows.put(key, row),
         PlanStep::Mark(key) => {
@@ -153,21 +145,6 @@ fn take(
         }
         PlanStep::Replace(key, value) => rows.replace(key, value)?,
         PlanStep::PutRecord(recorded) => recorded.put(rows)?,
-        PlanStep::PutKnown {
-            at,
-            counted,
-            key,
-            value,
-        } => {
-            if !is_newer_known(at, &key, rows)? {
-                put_known(counted, (key, value), rows, values_max)?;
-            }
-        }
-        PlanStep::RemoveKnown { at, counted, key } => {
-            if !is_newer_known(at, &key, rows)? && rows.erase(key)? {
-                rows.add(counted, -1)?;
-            }
-        }
         PlanStep::Remove(key) => rows.remove(key),
         PlanStep::Erase(key) => {
             rows.erase(key)?;
@@ -207,35 +184,12 @@ fn take(
     Ok(())
 }
 
-/// Whether a newer value is known: a value that arrives late was measured earlier.
-fn is_newer_known(at: Timestamp, key: &[u8], rows: &Overlay<'_>) -> Result<bool, Fault> {
-    let known = kv::load(rows, key)?;
-    // A damaged row is replaced by the next value.
-    let known_at = known.and_then(|row| record::value::known_at(&row).ok());
-    Ok(known_at.is_some_and(|known_at| known_at > at))
-}
-
-fn put_known(
-    counted: IVec,
-    (key, value): (IVec, Value),
-    rows: &mut Overlay<'_>,
-    max: u32,
-) -> Result<(), Fault> {
-    if rows.row(&key)?.is_none() {
-        let known = match rows.row(&counted)? {
-            Some(row) => number::read_count(&row)?,
-            None => 0,
-        };
-        if known >= i64::from(max) {
-            return Ok(());
-        }
-        rows.add(counted, 1)?;
-    }
-    rows.replace(key, value)
-}
-
 /// Removes a device under its current names: they may have changed since the caller read them.
-fn remove_device(device: DeviceKey, ledger: &Ledger, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+fn remove_device(
+    device: DeviceKey,
+    ledger: &mut Ledger,
+    rows: &mut Overlay<'_>,
+) -> Result<(), Fault> {
     let Some(value) = kv::load(rows, &key::device::device(device))? else {
         return Ok(());
     };
@@ -252,28 +206,9 @@ fn remove_device(device: DeviceKey, ledger: &Ledger, rows: &mut Overlay<'_>) -> 
     rows.erase(key::device::record(device))?;
     rows.erase(key::bootstrap::config(&BootstrapScope::Device(device)))?;
     rows.erase(key::bootstrap::bootstrap(device))?;
-    remove_values(device, rows)?;
-    end_history(device, ledger, rows);
+    ledger.remove_device(device, rows)?;
     sms::end(profile.number, rows)?;
     remove_pending(device, rows)
-}
-
-/// Removes the record and the values of a device. They are bounded, and so part of the batch.
-fn remove_values(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault> {
-    for key in rows.keys(&key::event::values_of(device), usize::MAX)? {
-        rows.erase(key)?;
-    }
-    rows.remove(key::event::values_counted(device));
-    Ok(())
-}
-
-/// Marks the history of a device as removed: its events go with the others of their age. A later
-/// device with the same key begins behind it.
-fn end_history(device: DeviceKey, ledger: &Ledger, rows: &mut Overlay<'_>) {
-    if let Some(newest) = ledger.newest_of(device) {
-        let row = IVec::from(&number::write_sequence(newest));
-        rows.put(key::event::removed_of(device).into(), row);
-    }
 }
 
 /// Removes the requests of a device that are not final: its machine has ended those that it knew

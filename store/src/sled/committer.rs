@@ -66,8 +66,6 @@ pub(super) struct Committer {
     ledger: Ledger,
     last_group: LastGroup,
     kept_writes: KeptWrites,
-    /// The last known values a device may have.
-    last_values_max: u32,
     /// The rows that commits wrote since the last sweep, if that sweep left something to be swept.
     written: Option<usize>,
 }
@@ -109,7 +107,6 @@ impl Committer {
         state: Arc<CommitState>,
         jobs: Receiver<Job>,
         (epochs, ledger, last_group, kept_writes): (Epochs, Ledger, LastGroup, KeptWrites),
-        last_values_max: u32,
     ) -> Self {
         state.reach(ledger.newest());
         Self {
@@ -122,7 +119,6 @@ impl Committer {
             ledger,
             last_group,
             kept_writes,
-            last_values_max,
             written: None,
         }
     }
@@ -253,8 +249,7 @@ impl Committer {
             .map(|plan| {
                 let span = plan.span.clone();
                 let (epochs, ledger) = (&mut self.epochs, &mut self.ledger);
-                let values_max = self.last_values_max;
-                span.in_scope(|| apply::apply(plan, epochs, ledger, &mut rows, values_max))
+                span.in_scope(|| apply::apply(plan, epochs, ledger, &mut rows))
             })
             .collect::<Result<_, _>>()?;
         self.ledger.end_group(&mut rows)?;

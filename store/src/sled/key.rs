@@ -76,8 +76,7 @@ pub(crate) enum Table {
     Idempotency = 29,
     IdempotencyByAge = 30,
     // 31 and 32 held single events and their ages, up to format 6.
-    Value = 33,
-    ValuesCounted = 34,
+    // 33 and 34 held each last value and their number by device, up to format 11.
     Entry = 35,
     EntryCount = 36,
     DeviceInLog = 37,
@@ -102,6 +101,7 @@ pub(crate) enum Table {
     HeadCheckpoint = 56,
     RemovedEvents = 57,
     LastGroup = 58,
+    ValuePage = 59,
     DeviceOfTag = 60,
     DevicesOfTagCounted = 61,
     EntriesByAge = 62,
@@ -139,7 +139,7 @@ pub(crate) enum Table {
 
 impl Table {
     /// Every table.
-    pub(crate) const ALL: [Self; 84] = [
+    pub(crate) const ALL: [Self; 83] = [
         Self::Format,
         Self::Epoch,
         Self::Counter,
@@ -166,8 +166,7 @@ impl Table {
         Self::ActionOfDeviceByUpdate,
         Self::Idempotency,
         Self::IdempotencyByAge,
-        Self::Value,
-        Self::ValuesCounted,
+        Self::ValuePage,
         Self::Entry,
         Self::EntryCount,
         Self::DeviceInLog,

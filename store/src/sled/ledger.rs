@@ -12,17 +12,20 @@
 //!                                           29 of meter 1   previous 26 <- newest of meter 1
 //! ```
 //!
+//! The last known values of a device follow from its events (values.rs).
+//!
 //! This state follows the batches as they are applied, and is rolled back with a batch.
 
 mod heads;
 mod recent;
+mod values;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use engine::delivery::backlog::{QueuedEvent, Sequence};
-use engine::event::Event;
+use engine::event::{Event, EventType};
 use engine::ids::{CustomerId, DeviceKey, EventId, Partition};
 use engine::moment::Timestamp;
 use sled::{IVec, Tree};
@@ -37,8 +40,11 @@ use crate::record::block::{Block, BlockEntry, BlockHead, BlockWriter, read_head}
 use crate::record::event::write_event;
 use crate::record::number::{read_sequence, write_sequence};
 use heads::Checkpoint;
-pub(super) use heads::Heads;
+use heads::EVENT_BYTES;
+pub(super) use heads::{Heads, page_of};
 use recent::RecentEvents;
+use values::{Report, remove_values, report_bytes};
+pub(super) use values::{put_values, values_of};
 
 /// From which size on a block takes no further event: large enough to compress well, small enough
 /// that one event is found in microseconds.
@@ -62,6 +68,12 @@ pub(super) struct Ledger {
     group: Vec<NumberedEvent>,
     /// The newest event of each device that has events in the group.
     group_heads: HashMap<DeviceKey, Sequence>,
+    /// The events of the group that have values.
+    group_reports: Vec<(DeviceKey, Sequence, Vec<u8>)>,
+    /// The devices that the group removes, and the newest event of each.
+    removed_devices: Vec<(DeviceKey, Sequence)>,
+    /// How many of them there were before the batch that is being applied.
+    removed_before_batch: usize,
     /// The blocks of the group that is being written.
     blocks: Vec<(PartitionKey, Sequence, BlockHead)>,
     /// The keys of the blocks that are being removed.
@@ -115,13 +127,18 @@ impl EventEntry {
 }
 
 impl Ledger {
-    /// Reads the state from a tree, at a time.
-    pub(super) fn load(tree: &Tree, now: Timestamp) -> Result<Self, Fault> {
+    /// Reads the state from a tree, at a time. A device has at most `values_max` last known values;
+    /// without this number they do not follow from the events.
+    pub(super) fn load(
+        tree: &Tree,
+        now: Timestamp,
+        values_max: Option<u32>,
+    ) -> Result<Self, Fault> {
         let newest = match tree.get(key::event::newest_number())? {
             Some(row) => read_sequence(&row)?,
             None => Sequence::default(),
         };
-        let mut heads = Heads::load(tree)?;
+        let mut heads = Heads::load(tree, values_max)?;
         let mut recent = RecentEvents::behind(newest, now);
         let checkpoint = Checkpoint::load(tree)?;
         let partitions = load_partitions(tree)?;
@@ -134,13 +151,20 @@ impl Ledger {
                 if head.is_ok_and(|it| it.last <= complete_to && !recent.may_have(it.newest_at)) {
                     continue;
                 }
-                if let Err(damage) = record_all(&value, &mut heads, &mut recent) {
+                let recorded = record_all(&value, &checkpoint, &mut heads, &mut recent);
+                if let Err(damage) = recorded {
                     tracing::error!(%damage, %customer, "a block of events cannot be read");
                 }
             }
         }
         recent.sort();
         heads.recent = recent;
+        for row in tree.scan_prefix(key::event::removed()) {
+            let (key, last) = row?;
+            if let Some(device) = key::last_id(&key) {
+                heads.forget_reports(DeviceKey::from_bytes(device), read_sequence(&last)?);
+            }
+        }
         let by_age = partitions.iter();
         let by_age = by_age.map(|(key, state)| (state.oldest.1.newest_at, key.clone()));
         Ok(Self {
@@ -149,6 +173,9 @@ impl Ledger {
             before_batch: newest,
             group: Vec::new(),
             group_heads: HashMap::new(),
+            group_reports: Vec::new(),
+            removed_devices: Vec::new(),
+            removed_before_batch: 0,
             blocks: Vec::new(),
             removed: Vec::new(),
             cache: Arc::default(),
@@ -172,11 +199,13 @@ impl Ledger {
     /// Begins a batch.
     pub(super) fn begin(&mut self) {
         self.before_batch = self.newest;
+        self.removed_before_batch = self.removed_devices.len();
     }
 
     /// Rolls back the events of the batch.
     pub(super) fn roll_back(&mut self) {
         self.newest = self.before_batch;
+        self.removed_devices.truncate(self.removed_before_batch);
         while let Some(undone) = self.group.pop_if(|last| last.number() > self.newest) {
             let device = undone.entry.queued.device;
             match undone.previous > self.durable {
@@ -212,28 +241,66 @@ impl Ledger {
         self.group.push(NumberedEvent { entry, previous });
     }
 
+    /// Removes what devices know of a removed one: its last values, and where its history ends. A
+    /// later device with the same key begins behind it.
+    pub(super) fn remove_device(
+        &mut self,
+        device: DeviceKey,
+        rows: &mut Overlay<'_>,
+    ) -> Result<(), Fault> {
+        remove_values(device, rows)?;
+        if let Some(newest) = self.newest_of(device) {
+            let row = IVec::from(&write_sequence(newest));
+            rows.put(key::event::removed_of(device).into(), row);
+            self.removed_devices.push((device, newest));
+        }
+        Ok(())
+    }
+
     /// Ends a group: packs its events into blocks. Numbers given in it must not be given again
     /// after a restart.
     pub(super) fn end_group(&mut self, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+        self.forget_removed();
         if self.group.is_empty() {
             return Ok(());
         }
-        let events = self.pack_group(rows)?;
+        let bytes = self.pack_group(rows)?;
         let row = IVec::from(&write_sequence(self.newest));
         rows.put(key::event::newest_number().into(), row);
         let stretch = (self.oldest(), self.durable);
         let mut heads = self.heads.write().unwrap_or_else(PoisonError::into_inner);
-        self.checkpoint.advance(events, &mut heads, stretch, rows)
+        self.checkpoint.advance(bytes, &mut heads, stretch, rows)
     }
 
-    /// Packs the events of a group into blocks, and returns how many there are.
+    /// Drops what devices reported that the group removes.
+    fn forget_removed(&mut self) {
+        if self.removed_devices.is_empty() {
+            return;
+        }
+        let mut heads = self.heads.write().unwrap_or_else(PoisonError::into_inner);
+        for (device, last) in &self.removed_devices {
+            heads.forget_reports(*device, *last);
+        }
+    }
+
+    /// Packs the events of a group into blocks, and returns the bytes for which they count.
     pub(super) fn pack_group(&mut self, rows: &mut Overlay<'_>) -> Result<usize, Fault> {
+        let mut bytes = 0;
         let mut group = std::mem::take(&mut self.group);
         group.sort_by(|one, other| one.partition().cmp(&other.partition()));
         for events in group.chunk_by(|one, other| one.partition() == other.partition()) {
             self.pack(events, rows)?;
         }
-        Ok(group.len())
+        for event in group {
+            bytes += EVENT_BYTES;
+            let EventEntry { queued, event, .. } = *event.entry;
+            if queued.event_type == EventType::TelemetryData {
+                bytes += report_bytes(&event);
+                let report = (queued.device, queued.sequence, event);
+                self.group_reports.push(report);
+            }
+        }
+        Ok(bytes)
     }
 
     /// Writes pages of the newest events from the first one on, until so many rows are written;
@@ -261,14 +328,7 @@ impl Ledger {
         if !self.removed.is_empty() {
             self.cache.forget(self.removed.drain(..));
         }
-        if !self.group_heads.is_empty() {
-            let mut heads = self.heads.write().unwrap_or_else(PoisonError::into_inner);
-            for (device, newest) in self.group_heads.drain() {
-                heads.record(device, newest);
-            }
-            let newest_at = self.blocks.iter().map(|(_, _, head)| head.newest_at);
-            heads.recent.expire(newest_at.max());
-        }
+        self.settle_heads();
         let mut begun: Vec<PartitionKey> = Vec::new();
         for (partition, first, head) in self.blocks.drain(..) {
             match self.partitions.get_mut(&partition) {
@@ -287,6 +347,26 @@ impl Ledger {
             }
         }
         begun
+    }
+
+    fn settle_heads(&mut self) {
+        let mut heads = self.heads.write().unwrap_or_else(PoisonError::into_inner);
+        heads.settle();
+        for (device, newest) in self.group_heads.drain() {
+            heads.record(device, newest);
+        }
+        for (device, number, event) in self.group_reports.drain(..) {
+            heads.report(&Report {
+                device,
+                number,
+                event: &event,
+            });
+        }
+        for (device, last) in self.removed_devices.drain(..) {
+            heads.forget_reports(device, last);
+        }
+        let newest_at = self.blocks.iter().map(|(_, _, head)| head.newest_at);
+        heads.recent.expire(newest_at.max());
     }
 
     /// The number before which no event is stored.
@@ -316,10 +396,14 @@ impl Ledger {
         partition: PartitionKey,
         rows: &mut Overlay<'_>,
     ) -> Result<(), Fault> {
-        let Some(state) = self.partitions.get_mut(&partition) else {
+        let Some(state) = self.partitions.get(&partition) else {
             return Ok(());
         };
         let (first, head) = state.oldest;
+        self.write_values_before(partition.1, head.last, rows)?;
+        let Some(state) = self.partitions.get_mut(&partition) else {
+            return Ok(());
+        };
         let block = key::event::block(&partition.0, partition.1, first);
         let end = key::behind(key::event::blocks_in(&partition.0, partition.1));
         let next = rows.keys_between(&key::behind(block.clone()), &end, 1)?;
@@ -334,6 +418,21 @@ impl Ledger {
         state.oldest = oldest_block(key, &row);
         self.by_age.insert((state.oldest.1.newest_at, partition));
         Ok(())
+    }
+
+    /// Writes the last known values of a partition that are in no page yet, and of which an event up
+    /// to a number may have some.
+    fn write_values_before(
+        &mut self,
+        partition: Partition,
+        last: Sequence,
+        rows: &mut Overlay<'_>,
+    ) -> Result<(), Fault> {
+        if last <= self.checkpoint.complete_to() {
+            return Ok(());
+        }
+        let mut heads = self.heads.write().unwrap_or_else(PoisonError::into_inner);
+        heads.write_values_before(partition, (last, self.durable), rows)
     }
 
     /// Writes the events of a partition.
@@ -482,16 +581,26 @@ fn oldest_block(key: &[u8], row: &[u8]) -> (Sequence, BlockHead) {
     (first, head)
 }
 
-/// Records the events of a block.
+/// Records the events of a block, and what they report that no page has.
 fn record_all(
     value: &[u8],
+    checkpoint: &Checkpoint,
     heads: &mut Heads,
     recent: &mut RecentEvents,
 ) -> Result<(), Unreadable> {
     for entry in Block::read(value)?.entries() {
-        let queued = entry?.queued;
-        heads.record(queued.device, queued.sequence);
+        let entry = entry?;
+        let (queued, device) = (entry.queued, entry.queued.device);
+        heads.record(device, queued.sequence);
         recent.record(&queued);
+        let has_values = queued.event_type == EventType::TelemetryData;
+        if has_values && queued.sequence > checkpoint.complete_to_of(device) {
+            heads.report(&Report {
+                device,
+                number: queued.sequence,
+                event: &entry.event,
+            });
+        }
     }
     Ok(())
 }
@@ -525,7 +634,7 @@ mod tests {
         let db = sled::Config::new().temporary(true).open().unwrap();
         let meters: Vec<_> = (0..300).map(|number| device(&acme(), number)).collect();
         let mut newest = HashMap::new();
-        let mut ledger = Ledger::load(&db, Timestamp::default()).unwrap();
+        let mut ledger = Ledger::load(&db, Timestamp::default(), None).unwrap();
         for round in 0..120 {
             for _ in 0..rng.below(10) {
                 let events: Vec<_> = (0..rng.below(150))
@@ -540,21 +649,21 @@ mod tests {
                 }
                 commit(&mut ledger, &db, &events);
             }
-            ledger = Ledger::load(&db, Timestamp::default()).unwrap();
+            ledger = Ledger::load(&db, Timestamp::default(), None).unwrap();
             for (device, number) in &newest {
                 assert_eq!(ledger.newest_of(*device), Some(*number), "in round {round}");
             }
         }
-        // A page has one device and is written for 32 events, the last section again; a restart
+        // A page has one device and is written for 64 events, the last section again; a restart
         // forgets the events that no page was written for.
         let read_again = ledger.newest().0 - ledger.checkpoint.complete_to().0;
-        assert!(read_again < 12_000, "{read_again} of {}", ledger.newest().0);
+        assert!(read_again < 24_000, "{read_again} of {}", ledger.newest().0);
     }
 
     #[test]
     fn rolled_back_numbers_are_given_again() {
         let db = sled::Config::new().temporary(true).open().unwrap();
-        let mut ledger = Ledger::load(&db, Timestamp::default()).unwrap();
+        let mut ledger = Ledger::load(&db, Timestamp::default(), None).unwrap();
         let meter = device(&acme(), 1);
         let append = |ledger: &mut Ledger, second| {
             ledger.append(Box::new(EventEntry::of(&event(&meter, second, 1))));
@@ -573,7 +682,7 @@ mod tests {
         ledger.end_group(&mut rows).unwrap();
         db.apply_batch(rows.into_batch()).unwrap();
         assert_eq!(ledger.settle(), [(acme(), meter.key().partition())]);
-        let ledger = Ledger::load(&db, Timestamp::default()).unwrap();
+        let ledger = Ledger::load(&db, Timestamp::default(), None).unwrap();
         assert_eq!(ledger.newest(), Sequence(1));
         assert_eq!(ledger.newest_of(meter.key()), Some(Sequence(1)));
     }
@@ -581,7 +690,7 @@ mod tests {
     #[test]
     fn a_block_is_bounded_and_a_group_may_have_several() {
         let db = sled::Config::new().temporary(true).open().unwrap();
-        let mut ledger = Ledger::load(&db, Timestamp::default()).unwrap();
+        let mut ledger = Ledger::load(&db, Timestamp::default(), None).unwrap();
         let meter = device(&acme(), 1);
         let events: Vec<_> = (0..500).map(|number| event(&meter, 1, number)).collect();
         commit(&mut ledger, &db, &events);

@@ -24,7 +24,7 @@ use super::epochs::Epochs;
 use super::fault::Fault;
 use super::key::{self, Table};
 use super::kv;
-use super::ledger::Ledger;
+use super::ledger::{Ledger, SharedHeads};
 use super::open;
 use super::overlay::Overlay;
 use crate::MigrationError;
@@ -47,18 +47,26 @@ const HEAD_ROWS: usize = 1_024;
 const NOTHING_IS_RECENT: Timestamp = Timestamp::from_ms(i64::MAX);
 
 /// A store that is read from its first row to its last, while no service runs.
-pub(crate) struct WholeStore(OfflineStore);
+pub(crate) struct WholeStore {
+    rows: OfflineStore,
+    /// The newest events of devices, and what they reported since their pages were written.
+    heads: SharedHeads,
+}
 
 impl WholeStore {
     /// Opens the store in a directory.
     pub(crate) fn open(path: &Path) -> Result<Self, MigrationError> {
         let (db, lock) = open::open_offline(path, CACHE_BYTES)?;
-        Ok(Self(OfflineStore::of(db, path, lock)))
+        let ledger = Ledger::load(&db, NOTHING_IS_RECENT, Some(u32::MAX)).map_err(failed)?;
+        Ok(Self {
+            heads: ledger.heads(),
+            rows: OfflineStore::of(db, path, lock),
+        })
     }
 
     /// What tells this store, as it is, from every other: its last group of commits and its key.
     pub(crate) fn mark(&self) -> Result<String, MigrationError> {
-        let db = self.0.db();
+        let db = self.rows.db();
         let mark = || -> Result<String, Fault> {
             let last = db.get(key::last_group())?;
             let last = last.map(|row| read_group(&row)).transpose()?;
@@ -76,7 +84,7 @@ impl WholeStore {
 
     /// What there is one of.
     pub(crate) fn singles(&self) -> Result<Singles, MigrationError> {
-        singles(self.0.db()).map_err(failed)
+        singles(self.rows.db()).map_err(failed)
     }
 
     /// The pages behind a place, as the rows that PostgreSQL has of them.
@@ -84,14 +92,14 @@ impl WholeStore {
         &self,
         reached: Option<Vec<u8>>,
     ) -> impl FnMut() -> Result<Option<MovedPage<PageRows>>, MigrationError> + Send + use<'_> {
-        let db = self.0.db();
+        let (db, heads) = (self.rows.db(), &self.heads);
         let mut reached = reached.unwrap_or_default();
         let mut tables = tables();
         tables.retain(|(table, _)| reached.first().is_none_or(|last| *table as u8 >= *last));
         let mut tables = tables.into_iter().peekable();
         move || {
             while let Some((table, reader)) = tables.peek().copied() {
-                let page = page_of(db, (table, reader), &reached)?;
+                let page = page_of((db, heads), (table, reader), &reached)?;
                 match page {
                     Some(page) => {
                         reached.clone_from(&page.reached);
@@ -117,7 +125,7 @@ impl WholeStore {
 
 /// The next rows of a table behind a place.
 fn page_of(
-    db: &Db,
+    (db, heads): (&Db, &SharedHeads),
     (table, read): (Table, RecordReader),
     reached: &[u8],
 ) -> Result<Option<MovedPage<PageRows>>, MigrationError> {
@@ -130,7 +138,7 @@ fn page_of(
     let (mut last, mut count) = (None, 0);
     for key in db.range(from..key::behind(prefix)).keys() {
         let key = key.map_err(|error| failed(error.into()))?;
-        let moved = records_of(db, read, &key).map_err(|fault| {
+        let moved = records_of((db, heads), read, &key).map_err(|fault| {
             let (name, key) = (noun(table), key.escape_ascii());
             MigrationError::Failed(format!(
                 "a row of the {name} cannot be read: {fault} ({key}); run `signalbox check`"
@@ -151,11 +159,16 @@ fn page_of(
     }))
 }
 
-fn records_of(db: &Db, read: RecordReader, key: &[u8]) -> Result<Vec<Moved>, Fault> {
+fn records_of(
+    (db, heads): (&Db, &SharedHeads),
+    read: RecordReader,
+    key: &[u8],
+) -> Result<Vec<Moved>, Fault> {
     let value = kv::load(&**db, key)?.unwrap_or_default();
     let rest = key.get(1..).unwrap_or_default();
     read(&RecordRow {
         db,
+        heads,
         key,
         rest,
         value: &value,
@@ -192,7 +205,7 @@ impl SledTarget {
             Ok((
                 place,
                 Epochs::load(&db)?,
-                Ledger::load(&db, NOTHING_IS_RECENT)?,
+                Ledger::load(&db, NOTHING_IS_RECENT, None)?,
             ))
         };
         let (place, epochs, ledger) = opened().map_err(failed)?;
@@ -202,7 +215,10 @@ impl SledTarget {
             ));
         }
         Ok(Self {
-            store: WholeStore(OfflineStore::of(db, path, lock)),
+            store: WholeStore {
+                heads: ledger.heads(),
+                rows: OfflineStore::of(db, path, lock),
+            },
             file,
             epochs,
             ledger,
@@ -227,15 +243,15 @@ impl SledTarget {
             source: source.to_owned(),
             reached: Vec::new(),
         });
-        let db = self.store.0.db().clone();
+        let db = self.store.rows.db().clone();
         self.persist(Overlay::new(&db)).map_err(failed)?;
-        open::sync_created(self.store.0.path())?;
+        open::sync_created(self.store.rows.path())?;
         Ok(())
     }
 
     /// Writes a page.
     pub(crate) fn write(&mut self, page: MovedPage<Vec<Moved>>) -> Result<(), MigrationError> {
-        let db = self.store.0.db().clone();
+        let db = self.store.rows.db().clone();
         let mut rows = Overlay::new(&db);
         let written = || -> Result<(), Fault> {
             write::put_all(page.rows, &mut self.epochs, &mut self.ledger, &mut rows)?;
@@ -253,7 +269,7 @@ impl SledTarget {
     /// Writes what there is one of, and the newest events of devices.
     pub(crate) fn end(&mut self, singles: &Singles) -> Result<(), MigrationError> {
         let mut ended = || -> Result<(), Fault> {
-            let db = self.store.0.db().clone();
+            let db = self.store.rows.db().clone();
             let mut rows = Overlay::new(&db);
             if singles.epoch > 0 {
                 let epoch = IVec::from(&write_epoch(singles.epoch));
@@ -270,7 +286,7 @@ impl SledTarget {
                 );
             }
             self.persist(rows)?;
-            self.ledger = Ledger::load(&db, NOTHING_IS_RECENT)?;
+            self.ledger = Ledger::load(&db, NOTHING_IS_RECENT, None)?;
             let mut is_complete = false;
             while !is_complete {
                 let mut rows = Overlay::new(&db);
@@ -289,7 +305,7 @@ impl SledTarget {
 
     /// Checks every row.
     pub(crate) fn check(&self) -> Result<(), MigrationError> {
-        let report = self.store.0.check();
+        let report = self.store.rows.check();
         let mut findings: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
         findings.extend(report.stopped);
         match findings.is_empty() {
@@ -301,12 +317,12 @@ impl SledTarget {
     /// Lets services open it.
     pub(crate) fn release(mut self) -> Result<(), MigrationError> {
         self.place = None;
-        let db = self.store.0.db().clone();
+        let db = self.store.rows.db().clone();
         let mut rows = Overlay::new(&db);
         rows.remove(key::migration());
         rows.put(key::format().into(), open::format_row());
         self.persist(rows).map_err(failed)?;
-        open::sync_created(self.store.0.path())?;
+        open::sync_created(self.store.rows.path())?;
         Ok(())
     }
 
@@ -317,7 +333,7 @@ impl SledTarget {
             rows.put(key::migration().into(), row.as_slice().into());
         }
         let changed = rows.len();
-        let db = self.store.0.db();
+        let db = self.store.rows.db();
         db.apply_batch(rows.into_batch())?;
         db.flush()?;
         self.file.sync_data().map_err(Fault::Sync)?;

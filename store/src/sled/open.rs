@@ -33,8 +33,9 @@ use crate::record::number;
 /// API client was one of a customer, and SMS were not found by the message ids of their parts; up
 /// to format 9 the service had no key of its own, and there were no firmware images and campaigns;
 /// up to format 10 the newest events were kept under one number for all devices, and each name of a
-/// device had a row of its own. No release wrote them.
-pub(super) const FORMAT: u64 = 11;
+/// device had a row of its own; up to format 11 each last known value had one. No release wrote
+/// them.
+pub(super) const FORMAT: u64 = 12;
 
 /// The memory sled uses for the tree: enough for the indexes of a million devices, and fixed,
 /// because sled's own default of 1 GiB is more than a small machine has.
@@ -218,7 +219,8 @@ pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
     check_format(path, &db)?;
     let unreadable = |fault: Fault| damaged(path, &fault.to_string());
     let epochs = Epochs::load(&db).map_err(unreadable)?;
-    let ledger = Ledger::load(&db, (options.now)()).map_err(unreadable)?;
+    let values_max = Some(options.last_values_max);
+    let ledger = Ledger::load(&db, (options.now)(), values_max).map_err(unreadable)?;
     let (mut last_group, lost) =
         LastGroup::open(&path.join("last-group"), &db, options.now).map_err(unreadable)?;
     if let Some(loss) = lost {

@@ -11,12 +11,10 @@ use engine::change::{Batch, Change, Expect, Owner, UniqueName};
 use engine::customer::{AccessToken, ApiClient, Customer};
 use engine::definition::DefinitionId;
 use engine::device::record::DeviceRecord;
-use engine::event::{Event, EventContent, Telemetry};
 use engine::firmware::campaign::Campaign;
 use engine::firmware::update::UpdateState;
 use engine::idempotency::IdempotencyRecord;
 use engine::ids::{CampaignId, ClientId, CustomerId, DestinationId, DeviceKey, Iccid, JobId};
-use engine::moment::Timestamp;
 use engine::profile::Profile;
 use engine::setting::Setting;
 use sled::IVec;
@@ -73,27 +71,6 @@ pub(super) enum PlanStep {
     Remove(IVec),
     /// Removes a row with its pieces.
     Erase(IVec),
-    /// Puts a last known value unless a newer one is stored; a new path only if the device has room
-    /// for it.
-    PutKnown {
-        /// The instant of the value.
-        at: Timestamp,
-        /// The count of the device's values.
-        counted: IVec,
-        /// The key of the value.
-        key: IVec,
-        /// The value.
-        value: Value,
-    },
-    /// Removes a last known value unless it is newer.
-    RemoveKnown {
-        /// The instant since which no value is known.
-        at: Timestamp,
-        /// The count of the device's values.
-        counted: IVec,
-        /// The key of the value.
-        key: IVec,
-    },
     /// Adds to a count.
     Add(IVec, i64),
     /// Counts an entry of the log, and the device it is about.
@@ -236,17 +213,6 @@ impl PlanStep {
             Self::Put(key, row) => key.len() + row.len(),
             Self::Replace(key, value) => key.len() + value.bytes(),
             Self::PutRecord(recorded) => recorded.bytes(),
-            Self::PutKnown {
-                counted,
-                key,
-                value,
-                at: _,
-            } => counted.len() + key.len() + value.bytes(),
-            Self::RemoveKnown {
-                counted,
-                key,
-                at: _,
-            } => counted.len() + key.len(),
             Self::Mark(key)
             | Self::Remove(key)
             | Self::Erase(key)
@@ -292,7 +258,10 @@ impl Steps {
             Change::PutAction { was, action } => self.put_action(*was, action),
             Change::PutIdempotencyRecord(record) => self.put_idempotency_record(record),
             Change::AppendEntry(entry) => self.append_entry(entry),
-            Change::AppendEvent(event) => self.append_event(event),
+            Change::AppendEvent(event) => {
+                let entry = Box::new(EventEntry::of(event));
+                self.0.push(PlanStep::Append(entry));
+            }
             Change::PutDestination(destination) => {
                 let put = Box::new(destinations::DestinationPut::of(destination));
                 self.0.push(PlanStep::PutDestination(put));
@@ -521,41 +490,6 @@ impl Steps {
         if let Some(EntryPayload::Whole(bytes)) = &entry.payload {
             let key = key::log::payload(&entry.customer, entry.id);
             self.insert(key, &record::entry::write_payload(bytes));
-        }
-    }
-
-    fn append_event(&mut self, event: &Event) {
-        self.0
-            .push(PlanStep::Append(Box::new(EventEntry::of(event))));
-        match &event.content {
-            EventContent::Telemetry(telemetry) => self.put_values(event, telemetry),
-            EventContent::Data(_)
-            | EventContent::Lifecycle(_)
-            | EventContent::Error(_)
-            | EventContent::ActionResult(_)
-            | EventContent::SmsReceived(_)
-            | EventContent::SmsReport(_) => {}
-        }
-    }
-
-    fn put_values(&mut self, event: &Event, telemetry: &Telemetry) {
-        let at = telemetry.known_at(event.at);
-        for (path, value) in &telemetry.values {
-            let key = key::event::value(event.device, *path);
-            let counted = key::event::values_counted(event.device).into();
-            self.0.push(if record::value::is_short(value) {
-                let value = Value::cut(&key, &record::value::write_known(at, value));
-                let key = key.into();
-                PlanStep::PutKnown {
-                    at,
-                    counted,
-                    key,
-                    value,
-                }
-            } else {
-                let key = key.into();
-                PlanStep::RemoveKnown { at, counted, key }
-            });
         }
     }
 

@@ -4,16 +4,15 @@ use engine::delivery::backlog::{QueuedEvent, Sequence};
 use engine::event::{Event, EventType};
 use engine::ids::{CustomerId, DeviceKey};
 use engine::limits::STRETCH_BYTES_MAX;
+use engine::query::HistoryFilter;
 use engine::query::listed::HistoryPage;
 use engine::query::series::{SampleFilter, SamplePage};
-use engine::query::{HistoryFilter, KnownValue};
 use sled::Db;
 
-use super::{load, rows_of};
+use super::load;
 use crate::record::Unreadable;
 use crate::record::block::{Block, BlockEntry};
 use crate::record::number::read_sequence;
-use crate::record::value::read_known;
 use crate::sled::block_cache::BlockCache;
 use crate::sled::fault::Fault;
 use crate::sled::key;
@@ -202,16 +201,4 @@ fn event_in(
     let entry = block.entry(queued.sequence)?;
     let entry = entry.filter(|entry| entry.queued.event == queued.event);
     entry.map(|entry| entry.event(customer)).transpose()
-}
-
-/// The last known values of a device, by path.
-pub(in crate::sled) fn values_of(db: &Db, device: DeviceKey) -> Result<Vec<KnownValue>, Fault> {
-    let mut values = Vec::new();
-    for key in rows_of(db, &key::event::values_of(device)).keys() {
-        let key = key?;
-        let path = key::event::path_of_value(&key, device);
-        let path = path.ok_or(Unreadable::Damaged("the key of a value"))?;
-        values.extend(load(db, &key, |value| read_known(path, value))?);
-    }
-    Ok(values)
 }

@@ -34,17 +34,17 @@ use crate::record::Unreadable;
 use crate::record::device::{ObjectListCache, read_one_of_many};
 use crate::record::device_flags::DeviceFlags;
 use crate::record::number::read_name_owner;
-use crate::record::value::read_known;
 use crate::sled::fault::Fault;
 use crate::sled::key::{self, Key};
+use crate::sled::ledger::{SharedHeads, values_of};
 
 /// A page of the devices of a customer that pass a filter.
 pub(in crate::sled) fn devices_of(
-    db: &Db,
+    (db, heads): (&Db, &SharedHeads),
     filter: &DeviceFilter,
     wanted: &DevicePageRequest,
 ) -> Result<Result<DevicePage, SearchTooBroad>, Fault> {
-    let candidates = Candidates::of(db, filter)?;
+    let candidates = Candidates::of((db, heads), filter)?;
     if let Some(prefix) = &filter.name_prefix {
         return search::devices_named(db, prefix, &candidates, wanted);
     }
@@ -150,16 +150,18 @@ impl Chosen {
 /// The smallest range that includes all devices that pass a filter.
 struct Candidates<'f> {
     filter: &'f DeviceFilter,
+    heads: &'f SharedHeads,
     /// The tag that all of them have; none if they are listed by flags.
     tag: Option<&'f Tag>,
     count: u64,
 }
 
 impl<'f> Candidates<'f> {
-    fn of(db: &Db, filter: &'f DeviceFilter) -> Result<Self, Fault> {
+    fn of((db, heads): (&Db, &'f SharedHeads), filter: &'f DeviceFilter) -> Result<Self, Fault> {
         let customer = &filter.customer;
         let mut smallest = Self {
             filter,
+            heads,
             tag: None,
             count: 0,
         };
@@ -170,7 +172,12 @@ impl<'f> Candidates<'f> {
             let count = count(db, &key::device::tagged_counted(customer, tag))?;
             if smallest.count >= count {
                 let tag = Some(tag);
-                smallest = Self { filter, tag, count };
+                smallest = Self {
+                    filter,
+                    heads,
+                    tag,
+                    count,
+                };
             }
         }
         Ok(smallest)
@@ -178,7 +185,7 @@ impl<'f> Candidates<'f> {
 
     /// What has to be examined of each.
     fn rest(&self, db: &Db) -> Result<Examination<'f>, Fault> {
-        let mut rest = Examination::of(db, self.filter)?;
+        let mut rest = Examination::of((db, self.heads), self.filter)?;
         match self.tag {
             Some(known) => rest.tags.retain(|(tag, _)| *tag != known),
             None => rest.flags = None,
@@ -217,6 +224,7 @@ fn wanted(filter: &DeviceFilter) -> impl Iterator<Item = DeviceFlags> {
 /// What has to be looked up of a device to know whether it passes a filter.
 struct Examination<'f> {
     filter: &'f DeviceFilter,
+    heads: &'f SharedHeads,
     /// The tags it must have, each with the prefix of its index rows.
     tags: Vec<(&'f Tag, Key)>,
     /// The prefixes of the index rows by flags of which it must have one, the most common first;
@@ -230,12 +238,13 @@ struct Examination<'f> {
 
 impl<'f> Examination<'f> {
     /// Everything that a filter is about, apart from the customer and a prefix.
-    fn of(db: &Db, filter: &'f DeviceFilter) -> Result<Self, Fault> {
+    fn of((db, heads): (&Db, &'f SharedHeads), filter: &'f DeviceFilter) -> Result<Self, Fault> {
         let customer = &filter.customer;
         let tags = filter.tags.iter();
         let is_by_flags = filter.registered.is_some() || filter.protocols_seen.is_some();
         Ok(Self {
             filter,
+            heads,
             tags: tags
                 .map(|tag| (tag, key::device::tagged(customer, tag)))
                 .collect(),
@@ -292,10 +301,10 @@ impl<'f> Examination<'f> {
         if self.filter.firmware.is_none() {
             return Ok(true);
         }
-        let read = |value: &[u8]| read_known(FIRMWARE_VERSION, value);
-        let known = load(db, &key::event::value(device, FIRMWARE_VERSION), read)?;
-        let version = known.map(|known| known.value);
-        Ok(self.filter.wants_firmware(version.as_ref()))
+        let values = values_of(db, self.heads, device)?;
+        let version = values.iter().find(|known| known.path == FIRMWARE_VERSION);
+        let version = version.map(|known| &known.value);
+        Ok(self.filter.wants_firmware(version))
     }
 }
 

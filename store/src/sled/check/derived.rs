@@ -82,7 +82,7 @@ impl<'t> Derivation<'t> {
             tree,
             empty,
             epochs: Epochs::load(empty)?,
-            ledger: Ledger::load(empty, Timestamp::default())?,
+            ledger: Ledger::load(empty, Timestamp::default(), None)?,
         })
     }
 
@@ -141,7 +141,6 @@ impl<'t> Derivation<'t> {
             Table::CampaignDevice => return none(record::firmware::read_campaign_device(value)),
             Table::Format | Table::Epoch => return none(number::read_epoch(value)),
             Table::Counter
-            | Table::ValuesCounted
             | Table::DevicesCounted
             | Table::DevicesOfTagCounted
             | Table::JobsCounted
@@ -152,11 +151,6 @@ impl<'t> Derivation<'t> {
             Table::Record => return none(record::device::read_device(value)),
             Table::RemovedLog | Table::FormerSim => return none(number::read_last_entry(value)),
             Table::EntryPayload => return none(record::entry::read_payload(value)),
-            Table::Value => {
-                let path = key::event::path_of_any_value(key);
-                let path = path.ok_or(Unreadable::Damaged("the key of a value"))?;
-                return none(record::value::read_known(path, value));
-            }
             Table::EntryCount => return none(record::counts::read_counts(value)),
             Table::DeviceInLog => return none(record::last_entries::read_last_entries(value)),
             Table::RemovedHistory | Table::RemovedEvents | Table::NewestNumber | Table::Cursor => {
@@ -169,6 +163,7 @@ impl<'t> Derivation<'t> {
                 return none(record::outbox::read_retry(sequence, value));
             }
             Table::HeadPage => return none(record::heads::read_page(value)),
+            Table::ValuePage => return none(record::known::check(value)),
             Table::HeadCheckpoint => return none(record::heads::read_checkpoint(value)),
             Table::LastGroup => return none(record::group::read_group(value)),
             Table::ServerKey => return none(record::server_key::read_server_key(value)),
@@ -284,7 +279,7 @@ impl<'t> Derivation<'t> {
         let mut rows = Overlay::new(self.empty);
         let (epochs, ledger) = (&mut self.epochs, &mut self.ledger);
         // Nothing is expected of the empty tree, so nothing can be in conflict.
-        let _ = apply(Plan::of(&batch), epochs, ledger, &mut rows, u32::MAX)?;
+        let _ = apply(Plan::of(&batch), epochs, ledger, &mut rows)?;
         let mut derived = rows.into_rows();
         derived.retain(|(key, _)| **key != *record && !is_count_or_piece(key));
         let derived = derived.into_iter();

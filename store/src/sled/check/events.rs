@@ -1,5 +1,5 @@
 //! Are the stored events complete, and do they and the newest events of devices name only events
-//! that are there?
+//! that are there? Are last known values those of devices that are there?
 //!
 //! Blocks are removed from the oldest on, so what is missing between two blocks of a partition was
 //! lost. Nothing follows the last one, so that its loss shows only in what names its events.
@@ -15,18 +15,22 @@ use super::findings::{Findings, Problem, noun, readable};
 use crate::record::Unreadable;
 use crate::record::block::{Block, BlockHead};
 use crate::record::heads::{read_checkpoint, read_page};
+use crate::record::known::ValuePage;
 use crate::record::number::read_sequence;
 use crate::record::profile::read_profile;
 use crate::sled::fault::Fault;
 use crate::sled::key::{self, Table};
 use crate::sled::kv;
-use crate::sled::ledger::PartitionKey;
+use crate::sled::ledger::{PartitionKey, page_of};
 
 /// Events, among the findings.
 const EVENTS: &str = "events";
 
 /// The newest events of devices, among the findings.
 const HEADS: &str = "newest events of devices";
+
+/// The last known values of a device, among the findings.
+const VALUES: &str = "last values of devices";
 
 /// What is known of the blocks that were read.
 #[derive(Default)]
@@ -75,7 +79,8 @@ pub(super) fn check(tree: &Tree, findings: &mut Findings) -> Result<(), Fault> {
         }
         reading = Some(current);
     }
-    check_newest_number(tree, &stored, findings)?;
+    let newest = check_newest_number(tree, &stored, findings)?;
+    check_values(tree, newest, findings)?;
     check_heads(tree, stored, findings)
 }
 
@@ -157,15 +162,48 @@ fn read_block(
     Ok(())
 }
 
-/// Checks that no number is given twice.
-fn check_newest_number(tree: &Tree, stored: &Stored, findings: &mut Findings) -> Result<(), Fault> {
+/// Checks that no number is given twice, and returns the newest one.
+fn check_newest_number(
+    tree: &Tree,
+    stored: &Stored,
+    findings: &mut Findings,
+) -> Result<Sequence, Fault> {
     let row = tree.get(key::event::newest_number())?;
     let Ok(newest) = row.map_or(Ok(Sequence::default()), |row| read_sequence(&row)) else {
-        return Ok(());
+        return Ok(Sequence(u64::MAX));
     };
     if newest < stored.last {
         let first = format!("{} instead of {}", newest.0, stored.last.0);
         findings.add(noun(Table::NewestNumber), Problem::Different, 1, &first);
+    }
+    Ok(newest)
+}
+
+/// Checks that the last known values are in the pages of their devices, which exist, and follow
+/// from no event that is still to come.
+fn check_values(tree: &Tree, newest: Sequence, findings: &mut Findings) -> Result<(), Fault> {
+    for key in tree.scan_prefix(key::event::value_pages()).keys() {
+        let key = key?;
+        let Ok(Some(value)) = kv::load(tree, &key) else {
+            continue;
+        };
+        // One that cannot be decoded is a finding of its own.
+        let Ok(page) = ValuePage::read(&value) else {
+            continue;
+        };
+        let is_of_page = |device| *key == *key::event::value_page(page_of(device));
+        let is_right = page.devices.keys().all(|device| is_of_page(*device));
+        if !is_right || page.complete_to > newest {
+            let page = readable(&key);
+            findings.add(noun(Table::ValuePage), Problem::Different, 1, &page);
+        }
+        for device in page.devices.keys() {
+            let device = key::device::device(*device);
+            if !tree.contains_key(&device)? {
+                let of = readable(&device);
+                findings.add(VALUES, Problem::Dangling, 1, &of);
+            }
+        }
     }
     Ok(())
 }

@@ -18,16 +18,13 @@ pub(crate) struct CountedRows {
 pub(crate) type Group = fn(&[u8]) -> Option<&[u8]>;
 
 /// Every kind of count of which each row is one more.
-pub(crate) fn all() -> [CountedRows; 8] {
+pub(crate) fn all() -> [CountedRows; 7] {
     let counts = |kind| Builder::of(Table::Counter).byte(kind).end();
     let all = [
         (counts(1), Table::ActionOfCustomer, customer_and_2 as Group),
         (counts(2), Table::ActionOfDevice, |rest| rest.get(..18)),
         (counts(3), Table::DeviceOfCustomer, customer),
         (counts(5), Table::DeviceOfCustomer, customer_and_1),
-        (Table::ValuesCounted.prefix(), Table::Value, |rest| {
-            rest.get(..16)
-        }),
         (
             Table::DevicesOfTagCounted.prefix(),
             Table::DeviceOfTag,
@@ -68,7 +65,6 @@ fn customer_and_tag(rest: &[u8]) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
-    use engine::Path;
     use engine::action::{Protocol, Status};
     use engine::change::Counter;
     use engine::ids::{ActionId, CustomerId, DeviceId, DeviceKey, JobId, SmsId};
@@ -76,7 +72,7 @@ mod tests {
 
     use super::*;
     use crate::record::device_flags::DeviceFlags;
-    use crate::sled::key::{action, counter, device, event, job, sms};
+    use crate::sled::key::{action, counter, device, job, sms};
 
     #[test]
     fn the_count_of_a_row_is_found_by_its_key() {
@@ -108,10 +104,6 @@ mod tests {
             ),
             (listed.clone(), counter(&Counter::Devices(customer.clone()))),
             (listed, device::counted(&customer, flags)),
-            (
-                event::value(key, Path::resource(1, 2, 3)),
-                event::values_counted(key),
-            ),
             (
                 device::tagged_device(&customer, &tag, &DeviceId::parse("meter").unwrap()),
                 device::tagged_counted(&customer, &tag),

@@ -2,7 +2,6 @@
 //!
 //! Blocks of events are ordered by customer, partition and number.
 
-use engine::Path;
 use engine::delivery::backlog::Sequence;
 use engine::ids::{CustomerId, DeviceKey, Partition};
 
@@ -92,32 +91,14 @@ pub(crate) fn removed() -> Key {
     Builder::of(Table::RemovedHistory).end()
 }
 
-/// The last known value of a path of a device.
-pub(crate) fn value(device: DeviceKey, path: Path) -> Key {
-    append(values_of(device), &path.to_bytes())
+/// A page of the last known values of devices: the same devices as in that of their newest events.
+pub(crate) fn value_page(page: u16) -> Key {
+    append(value_pages(), &page.to_be_bytes())
 }
 
-/// The prefix of the keys of the last known values of a device; their order is that of paths.
-pub(crate) fn values_of(device: DeviceKey) -> Key {
-    Builder::of(Table::Value).bytes(device.as_bytes()).end()
-}
-
-/// How many last known values a device has.
-pub(crate) fn values_counted(device: DeviceKey) -> Key {
-    Builder::of(Table::ValuesCounted)
-        .bytes(device.as_bytes())
-        .end()
-}
-
-/// The path of a last known value, from its key.
-pub(crate) fn path_of_value(key: &[u8], device: DeviceKey) -> Option<Path> {
-    Path::from_bytes(rest_of(key, &values_of(device)))
-}
-
-/// The path of a last known value of any device, from its key.
-pub(crate) fn path_of_any_value(key: &[u8]) -> Option<Path> {
-    let (_, path) = rest_of(key, &Table::Value.prefix()).split_first_chunk::<16>()?;
-    Path::from_bytes(path)
+/// The prefix of the keys of these pages.
+pub(crate) fn value_pages() -> Key {
+    Builder::of(Table::ValuePage).end()
 }
 
 #[cfg(test)]
@@ -133,8 +114,5 @@ mod tests {
         assert_eq!(place_of_block(&key[..12]), None);
         assert_eq!(customer_of_removed(&removed_of_customer(&acme)), Some(acme));
         assert_eq!(page_of_key(&head_page(8_191)), Some(8_191));
-        let device = DeviceKey::from_bytes([7; 16]);
-        let path = Path::resource(3303, 0, 5700);
-        assert_eq!(path_of_value(&value(device, path), device), Some(path));
     }
 }

@@ -19,11 +19,13 @@ use crate::sled::check::derived::idempotency_record;
 use crate::sled::fault::Fault;
 use crate::sled::key::{self, Key, Table};
 use crate::sled::kv::{self, Rows as _};
+use crate::sled::ledger::{SharedHeads, values_of};
 use crate::sled::log_entries::read_entry;
 
 /// A row with records.
 pub(super) struct RecordRow<'a> {
     pub(super) db: &'a Db,
+    pub(super) heads: &'a SharedHeads,
     pub(super) key: &'a [u8],
     /// The key behind the number of the table.
     pub(super) rest: &'a [u8],
@@ -64,7 +66,11 @@ fn reader(table: Table) -> Option<RecordReader> {
             let profile = Box::new(profile::read_profile(row.value)?);
             let state = kv::load(&**row.db, &key::device::record(profile.key()))?;
             let state = state.map(|value| device::read_device(&value)).transpose()?;
-            one(Moved::Device(profile, state.map(Box::new)))
+            let device = profile.key();
+            let mut moved = vec![Moved::Device(profile, state.map(Box::new))];
+            let values = values_of(row.db, row.heads, device)?.into_iter();
+            moved.extend(values.map(|known| Moved::KnownValue(device, Box::new(known))));
+            Ok(moved)
         },
         Table::Record => |row| {
             let device = device_in(row.rest)?;
@@ -82,13 +88,6 @@ fn reader(table: Table) -> Option<RecordReader> {
         Table::Idempotency => |row| {
             let record = idempotency_record(row.key, row.value)?;
             put(Change::PutIdempotencyRecord(record))
-        },
-        Table::Value => |row| {
-            let (device, _) = split(row.rest)?;
-            let path = key::event::path_of_any_value(row.key);
-            let path = path.ok_or(Unreadable::Damaged("the key of a value"))?;
-            let known = Box::new(record::value::read_known(path, row.value)?);
-            one(Moved::KnownValue(DeviceKey::from_bytes(device), known))
         },
         Table::Entry => entry,
         Table::FormerSim => former_sim,
@@ -238,7 +237,7 @@ fn reader(table: Table) -> Option<RecordReader> {
         | Table::ActionOfCustomerByUpdate
         | Table::ActionOfDeviceByUpdate
         | Table::IdempotencyByAge
-        | Table::ValuesCounted
+        | Table::ValuePage
         | Table::EntryCount
         | Table::DeviceInLog
         | Table::DevicesCounted

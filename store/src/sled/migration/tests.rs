@@ -5,15 +5,17 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use sled::{Db, IVec};
+use engine::ids::DeviceKey;
+use sled::IVec;
 
 use crate::conformance::run_all;
 use crate::migration::MovedPage;
 use crate::postgres::{PageRows, records_of};
 use crate::record::block::Block;
 use crate::record::entry::unlink;
-use crate::sled::key::Table;
+use crate::sled::key::{self, Table};
 use crate::sled::kv;
+use crate::sled::ledger::values_of;
 use crate::{Options, SledStore};
 
 use super::{SledTarget, WholeStore};
@@ -53,7 +55,7 @@ fn there_and_back(law: &Path) -> bool {
         target.write(page).unwrap();
     }
     target.end(&source.singles().unwrap()).unwrap();
-    let is_whole = source.0.check().findings.is_empty();
+    let is_whole = source.rows.check().findings.is_empty();
     if is_whole {
         target.check().unwrap_or_else(|why| panic!("{name}: {why}"));
     }
@@ -62,7 +64,7 @@ fn there_and_back(law: &Path) -> bool {
     assert!(different.is_empty(), "{name}: {different:?}");
     target.release().unwrap();
     let target = WholeStore::open(&back).unwrap();
-    let (before, after) = (rows_of(source.0.db()), rows_of(target.0.db()));
+    let (before, after) = (rows_of(&source), rows_of(&target));
     for (key, value) in &before {
         let found = after.get(key);
         assert_eq!(found, Some(value), "{name}: {}", shown(key));
@@ -86,7 +88,9 @@ fn pages_of(source: &WholeStore) -> Vec<MovedPage<PageRows>> {
 
 /// The rows that are compared: all but those that depend on when their records were committed, the
 /// counts that batches add (the check compares them), and the SMS that are removed and not moved.
-fn rows_of(db: &Db) -> BTreeMap<Vec<u8>, Vec<u8>> {
+/// Last values are compared by device, whether a page has them yet or not.
+fn rows_of(store: &WholeStore) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let db = store.rows.db();
     let has_removed_sms = db.scan_prefix(Table::RemovedSms.prefix()).next().is_some();
     let of_sms = [
         Table::Sms,
@@ -109,6 +113,7 @@ fn rows_of(db: &Db) -> BTreeMap<Vec<u8>, Vec<u8>> {
             Table::LastGroup,
             Table::HeadPage,
             Table::HeadCheckpoint,
+            Table::ValuePage,
             Table::Piece,
             Table::Counter,
             Table::CampaignDevicesCounted,
@@ -130,6 +135,12 @@ fn rows_of(db: &Db) -> BTreeMap<Vec<u8>, Vec<u8>> {
             add_alike(table, &key, &value, &whole, &mut rows);
         } else {
             rows.insert(key.to_vec(), whole);
+        }
+        if of(&[Table::Device]) {
+            let device = DeviceKey::from_bytes(key::last_id(&key).unwrap());
+            let values = values_of(db, &store.heads, device).unwrap();
+            let key = [&Table::ValuePage.prefix()[..], device.as_bytes()].concat();
+            rows.insert(key, format!("{values:?}").into_bytes());
         }
     }
     rows

@@ -9,13 +9,12 @@ use crate::record::definition::write_text;
 use crate::record::number::{write_epoch, write_last_entry, write_sequence};
 use crate::record::outbox::{DestinationCounts, read_tally, write_dead, write_retry, write_tally};
 use crate::record::sms::write_place;
-use crate::record::value::write_known;
 use crate::sled::apply::apply;
 use crate::sled::epochs::Epochs;
 use crate::sled::fault::Fault;
 use crate::sled::key::{self, Key, Table};
 use crate::sled::kv::{Rows as _, Value};
-use crate::sled::ledger::{EventEntry, Ledger};
+use crate::sled::ledger::{EventEntry, Ledger, put_values};
 use crate::sled::overlay::Overlay;
 use crate::sled::plan::Plan;
 
@@ -32,9 +31,14 @@ pub(super) fn put_all(
     };
     let has_entries = of(|change| matches!(change, Change::AppendEntry(_)));
     let has_sms = of(|change| matches!(change, Change::PutSms { .. }));
+    let mut values = Vec::new();
     for moved in page {
-        put(moved, epochs, ledger, rows)?;
+        match moved {
+            Moved::KnownValue(device, known) => values.push((device, *known)),
+            moved => put(moved, epochs, ledger, rows)?,
+        }
     }
+    put_values(values, rows)?;
     // A commit notes the SIM of an entry and the parts of an SMS. These rows are moved as they are,
     // later: they may be of another record by now.
     if has_entries {
@@ -60,7 +64,7 @@ fn put(
             ..Batch::default()
         };
         // Nothing is expected, so nothing can be in conflict; what cannot be applied is logged.
-        match apply(Plan::of(&batch), epochs, ledger, rows, u32::MAX)? {
+        match apply(Plan::of(&batch), epochs, ledger, rows)? {
             Ok(()) => Ok(()),
             Err(_) => Err(Fault::from(crate::record::Unreadable::Damaged(
                 "a record that cannot be applied",
@@ -75,11 +79,8 @@ fn put(
             changes.extend(record.map(|record| Change::PutRecord { device, record }));
             commit(changes, rows, ledger)?;
         }
-        Moved::KnownValue(device, known) => {
-            let key = key::event::value(device, known.path);
-            put_value(key, &write_known(known.at, &known.value), rows)?;
-            rows.add(key::event::values_counted(device).into(), 1)?;
-        }
+        // They are put page by page.
+        Moved::KnownValue(..) => {}
         Moved::FormerSim(customer, iccid, device, last) => {
             let key = key::log::former_sim(&customer, &iccid, device);
             rows.put(key.into(), IVec::from(&write_last_entry(last)));

@@ -83,7 +83,7 @@ impl Search {
                 self.device_by_id.insert(id, device);
             }
         }
-        let mut whole = Examination::of(db, candidates.filter)?;
+        let mut whole = Examination::of((db, candidates.heads), candidates.filter)?;
         for names in key::device::names_beginning(prefix) {
             for owner in rows_of(db, &names).values() {
                 if let Err(broad) = self.count_one() {
