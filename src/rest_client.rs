@@ -155,6 +155,17 @@ impl RestClient {
         self.send(Method::POST, path, |call| call.json(body)).await
     }
 
+    /// POST with a JSON body, which is executed once however often it is repeated with the key.
+    pub async fn post_once(
+        &self,
+        path: &str,
+        body: &Value,
+        key: &str,
+    ) -> Result<JsonAnswer, CallError> {
+        let with_key = |call: RequestBuilder| call.header("idempotency-key", key).json(body);
+        self.send(Method::POST, path, with_key).await
+    }
+
     /// PUT with a JSON body.
     pub async fn put(&self, path: &str, body: &Value) -> Result<JsonAnswer, CallError> {
         self.send(Method::PUT, path, |call| call.json(body)).await

@@ -1,14 +1,15 @@
 //! How fast is the spine, end to end and against its yardsticks?
 //!
 //! `cargo bench --bench spine -- [bootstraps [DEVICES,..]|campaign [OPTION VALUE]..|
-//! console [OPTION VALUE]..|creates|deliveries [DEVICES,..]|flood [OPTION VALUE]..|
-//! log [ENTRIES,..]|mqtt [DEVICES,..]|outage [EVENTS,..]|peers [OPTION VALUE]..|
-//! requests [EXISTING,..]|scale [OPTION VALUE]..|sends [DEVICES,..]|sessions [DEVICES,..]|
-//! sms [MESSAGES,..]|soak [OPTION VALUE]..|updates [DEVICES,..]]` prints tables and ratios; the
-//! default is `creates` and `updates`. Everything runs in this process, except the service of
-//! `bootstraps`, `campaign`, `console`, `deliveries`, `flood`, `mqtt`, `outage`, `peers`, `scale`,
-//! `sessions`, `sms` and `soak`; each figure except those of `scale` and `soak` stands beside its
-//! yardstick, measured in the same run in turns, or for `console` with a small fleet.
+//! cluster [OPTION VALUE]..|console [OPTION VALUE]..|creates|deliveries [DEVICES,..]|
+//! flood [OPTION VALUE]..|log [ENTRIES,..]|mqtt [DEVICES,..]|outage [EVENTS,..]|
+//! peers [OPTION VALUE]..|requests [EXISTING,..]|scale [OPTION VALUE]..|sends [DEVICES,..]|
+//! sessions [DEVICES,..]|sms [MESSAGES,..]|soak [OPTION VALUE]..|updates [DEVICES,..]]` prints
+//! tables and ratios; the default is `creates` and `updates`. Everything runs in this process,
+//! except the service of `bootstraps`, `campaign`, `cluster`, `console`, `deliveries`, `flood`,
+//! `mqtt`, `outage`, `peers`, `scale`, `sessions`, `sms` and `soak`; each figure except those of
+//! `cluster`, `scale` and `soak` stands beside its yardstick, measured in the same run in turns, or
+//! for `console` with a small fleet.
 
 #[path = "../fleet.rs"]
 mod fleet;
@@ -21,6 +22,14 @@ mod playwright;
 #[allow(dead_code, reason = "tests wait for more")]
 #[path = "../../tests/support/poll.rs"]
 mod poll;
+#[allow(
+    dead_code,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests have servers of their own"
+)]
+#[path = "../../tests/support/postgres.rs"]
+mod postgres;
 #[allow(
     dead_code,
     clippy::panic,
@@ -38,6 +47,7 @@ mod broker;
 mod callers;
 mod campaign;
 mod centre;
+mod cluster;
 mod console;
 mod creates;
 mod deliveries;
@@ -84,6 +94,10 @@ fn main() -> ExitCode {
     let (figure, numbers) = match wanted.as_slice() {
         ["campaign", options @ ..] => {
             campaign::run(options);
+            return ExitCode::SUCCESS;
+        }
+        ["cluster", options @ ..] => {
+            cluster::run(options);
             return ExitCode::SUCCESS;
         }
         ["console", options @ ..] => {
@@ -146,11 +160,11 @@ fn numbers(text: &str) -> Option<Vec<u32>> {
 fn wrong_usage() -> ExitCode {
     eprintln!(
         "usage: cargo bench --bench spine -- \
-         [bootstraps [DEVICES,..]|campaign [OPTION VALUE]..|console [OPTION VALUE]..|creates|\
-         deliveries [DEVICES,..]|flood [OPTION VALUE]..|log [ENTRIES,..]|mqtt [DEVICES,..]|\
-         outage [EVENTS,..]|peers [OPTION VALUE]..|requests [EXISTING,..]|\
-         scale [OPTION VALUE]..|sends [DEVICES,..]|sessions [DEVICES,..]|sms [MESSAGES,..]|\
-         soak [OPTION VALUE]..|updates [DEVICES,..]]"
+         [bootstraps [DEVICES,..]|campaign [OPTION VALUE]..|cluster [OPTION VALUE]..|\
+         console [OPTION VALUE]..|creates|deliveries [DEVICES,..]|flood [OPTION VALUE]..|\
+         log [ENTRIES,..]|mqtt [DEVICES,..]|outage [EVENTS,..]|peers [OPTION VALUE]..|\
+         requests [EXISTING,..]|scale [OPTION VALUE]..|sends [DEVICES,..]|sessions [DEVICES,..]|\
+         sms [MESSAGES,..]|soak [OPTION VALUE]..|updates [DEVICES,..]]"
     );
     ExitCode::from(2)
 }

@@ -22,7 +22,8 @@ pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_signalbox");
 pub(crate) const OPERATOR: &str = "bench-operator-token-of-this-bench";
 
 /// The master key of every service started here.
-const MASTER_KEY: &str = "6b6579206f66207468652062656e6368206b6579206f66207468652062656e63";
+pub(crate) const MASTER_KEY: &str =
+    "6b6579206f66207468652062656e6368206b6579206f66207468652062656e63";
 
 /// The default size of the store's cache.
 pub(crate) const CACHE_MIB: u32 = 256;
@@ -70,12 +71,8 @@ impl Service {
         settings: &[(&str, &str)],
         (http, coap): (SocketAddr, SocketAddr),
     ) -> Self {
-        let mut command = Command::new(program);
-        let names = std::env::vars_os().map(|(name, _)| name);
-        for name in names.filter(|name| name.to_string_lossy().starts_with("SIGNALBOX_")) {
-            command.env_remove(name);
-        }
-        command.arg("serve").arg("--data-dir").arg(data);
+        let mut command = serve(program);
+        command.arg("--data-dir").arg(data);
         command.args(["--http", &http.to_string()]);
         let coaps = free_udp_port();
         command.args(["--coap", &coap.to_string(), "--coaps", &coaps.to_string()]);
@@ -94,6 +91,25 @@ impl Service {
             coap: None,
             coaps,
             http,
+        }
+    }
+
+    /// Starts a node, with its settings alone.
+    pub(crate) fn start_node(program: &Path, settings: &[(String, String)]) -> Self {
+        let address = |wanted: &str| {
+            let named = settings.iter().find(|(name, _)| name == wanted);
+            let address = named.and_then(|(_, address)| address.parse().ok());
+            address.expect("the settings of a node have its addresses")
+        };
+        let mut command = serve(program);
+        command.envs(settings.iter().map(|(name, value)| (name, value)));
+        Self {
+            program: Program::start(&mut command),
+            started_at: Instant::now(),
+            restored: 0,
+            coap: Some(address("SIGNALBOX_COAP")),
+            coaps: address("SIGNALBOX_COAPS"),
+            http: address("SIGNALBOX_HTTP"),
         }
     }
 
@@ -168,6 +184,11 @@ impl Service {
         kernel::processor_s(self.program.pid())
     }
 
+    /// Its process, to be stopped, paused or killed.
+    pub(crate) fn program(&mut self) -> &mut Program {
+        &mut self.program
+    }
+
     /// Stops it and waits until it has ended; returns the seconds that took.
     pub(crate) fn stop(self) -> f64 {
         let asked_at = Instant::now();
@@ -175,6 +196,17 @@ impl Service {
         self.program.finish();
         asked_at.elapsed().as_secs_f64()
     }
+}
+
+/// The service without settings from the environment of the bench.
+fn serve(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    let names = std::env::vars_os().map(|(name, _)| name);
+    for name in names.filter(|name| name.to_string_lossy().starts_with("SIGNALBOX_")) {
+        command.env_remove(name);
+    }
+    command.arg("serve");
+    command
 }
 
 /// An address for an API. A start is timed by responses of the API, so its port must be known

@@ -84,6 +84,7 @@ impl Books {
             history: BooksFound::compare(&self.acknowledged, history),
             webhook: None,
             repeated: 0,
+            disordered: 0,
         };
         if let Some(webhook) = &self.webhook {
             let arrivals = api
@@ -91,6 +92,7 @@ impl Books {
                 .block_on(self.arrivals(webhook, options, interrupts));
             report.webhook = Some(arrivals);
             report.repeated = webhook.repeated();
+            report.disordered = webhook.disordered();
         }
         Ok(report)
     }

@@ -293,8 +293,11 @@ fn books_table(page: &mut String, report: &LoadReport) {
         ("history".to_owned(), found(&books.history)),
     ];
     if let Some(webhook) = &books.webhook {
-        let repeated = count(books.repeated);
-        let webhook = format!("{}, {repeated} events repeated", found(webhook));
+        let (repeated, disordered) = (count(books.repeated), count(books.disordered));
+        let webhook = format!(
+            "{}, {repeated} events repeated, {disordered} out of order",
+            found(webhook)
+        );
         rows.push(("webhook".to_owned(), webhook));
     }
     table(page, "Books", rows);

@@ -277,6 +277,7 @@ impl LoadReport {
                 "history": found(&books.history),
                 "webhook": books.webhook.as_ref().map(found),
                 "repeatedEvents": books.repeated,
+                "outOfOrder": books.disordered,
             }),
         }
     }

@@ -1,6 +1,6 @@
 //! Which Sends arrive at a webhook? An endpoint of the load's own, which remembers them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -44,6 +44,8 @@ struct WebhookLog {
     events: HashSet<Box<str>>,
     sends: Vec<NumberedSend>,
     repeated: u64,
+    newest_by_device: HashMap<u32, u32>,
+    disordered: u64,
 }
 
 impl SendEndpoint {
@@ -127,6 +129,11 @@ impl SendEndpoint {
     pub(super) fn repeated(&self) -> u64 {
         self.received.log().repeated
     }
+
+    /// Sends that arrived after a later one of their device.
+    pub(super) fn disordered(&self) -> u64 {
+        self.received.log().disordered
+    }
 }
 
 impl ReceivedSends {
@@ -144,7 +151,14 @@ impl ReceivedSends {
             log.repeated += 1;
             return;
         }
-        log.sends.extend(self.send_of(event));
+        if let Some(send) = self.send_of(event) {
+            log.sends.push(send);
+            // A device numbers its Sends in the order in which it sends them.
+            let newest = log.newest_by_device.entry(send.device).or_default();
+            let is_late = send.number < *newest;
+            *newest = send.number.max(*newest);
+            log.disordered += u64::from(is_late);
+        }
     }
 
     fn send_of(&self, event: &Value) -> Option<NumberedSend> {
@@ -183,26 +197,14 @@ mod tests {
 
     use super::*;
 
+    const SENDS: SendValues = SendValues {
+        label: 7,
+        recording: Recording::On,
+    };
+
     #[test]
     fn an_event_that_comes_again_is_no_further_send() {
-        let sends = SendValues {
-            label: 7,
-            recording: Recording::On,
-        };
-        let received = ReceivedSends {
-            pattern: "meter-{:03}".parse().unwrap(),
-            sends,
-            refuse: 0,
-            since: Instant::now(),
-            log: Mutex::default(),
-        };
-        let event = |id: &str, device: &str, value: f64| {
-            json!({
-                "id": id,
-                "device": { "deviceId": device },
-                "payload": { "type": "JSON", "value": { SENT: value } },
-            })
-        };
+        let (received, sends) = (received(), SENDS);
         received.take(&event("a", "meter-004", sends.value(3)));
         received.take(&event("a", "meter-004", sends.value(3)));
         received.take(&event("b", "meter-004", 21.5));
@@ -214,5 +216,40 @@ mod tests {
             number: 3,
         };
         assert_eq!((log.sends.as_slice(), log.repeated), (&[expected][..], 1));
+    }
+
+    #[test]
+    fn a_send_after_a_later_one_of_its_device_is_out_of_order() {
+        let received = received();
+        for (id, device, number) in [
+            ("a", "meter-004", 3),
+            ("b", "meter-005", 2),
+            ("c", "meter-004", 5),
+            ("d", "meter-004", 4),
+            ("e", "meter-004", 6),
+            ("d", "meter-004", 4),
+        ] {
+            received.take(&event(id, device, SENDS.value(number)));
+        }
+        let log = received.log();
+        assert_eq!((log.sends.len(), log.disordered), (5, 1));
+    }
+
+    fn received() -> ReceivedSends {
+        ReceivedSends {
+            pattern: "meter-{:03}".parse().unwrap(),
+            sends: SENDS,
+            refuse: 0,
+            since: Instant::now(),
+            log: Mutex::default(),
+        }
+    }
+
+    fn event(id: &str, device: &str, value: f64) -> Value {
+        json!({
+            "id": id,
+            "device": { "deviceId": device },
+            "payload": { "type": "JSON", "value": { SENT: value } },
+        })
     }
 }

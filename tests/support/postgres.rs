@@ -132,7 +132,7 @@ pub(crate) fn database_of_tests() -> Option<String> {
 }
 
 /// The folder of the programs of the newest version.
-fn programs() -> PathBuf {
+pub(crate) fn programs() -> PathBuf {
     let versions = std::fs::read_dir(VERSIONS).into_iter().flatten().flatten();
     let newest = versions
         .filter_map(|version| version.file_name().to_str()?.parse::<u32>().ok())

@@ -145,6 +145,11 @@ impl Program {
         until("the end of the program", || self.child.try_wait().unwrap())
     }
 
+    /// Whether the program has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Kills the program as a power cut would.
     pub(crate) fn kill(&mut self) {
         // The program may have ended already; then there is nothing to kill.

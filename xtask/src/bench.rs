@@ -6,6 +6,7 @@ use crate::steps::{self, Stop, cargo};
 
 const USAGE: &str = "\
 cargo xtask bench campaign [OPTION VALUE]..  firmware campaigns beside bare transfers
+cargo xtask bench cluster [OPTION VALUE]..   faults of three nodes and three PostgreSQL servers
 cargo xtask bench console [OPTION VALUE]..   the views of the console in Chromium
 cargo xtask bench flood [OPTION VALUE]..     updates of a fleet while the service is flooded
 cargo xtask bench openssl                    the DTLS of the service beside OpenSSL
@@ -32,6 +33,10 @@ pub(crate) fn run(words: &[&str]) -> Result<(), Stop> {
             prepare::openssl()?;
             spine(words)?;
             openssl(options)
+        }
+        ["cluster", ..] => {
+            prepare::cluster()?;
+            spine(words)
         }
         ["console", ..] => {
             prepare::browser()?;

@@ -30,7 +30,8 @@ cargo xtask COMMAND
   sbom      writes the bill of materials of the service: target/sbom/signalbox.cdx.json, CycloneDX
   bench     measures, built for release: `bench scale`, fleets up to a million; `bench peers`, the
             service beside Leshan's server; `bench openssl`, its DTLS beside OpenSSL;
-            `bench console`, the views of the console in Chromium
+            `bench console`, the views of the console in Chromium; `bench cluster`, the faults of
+            several nodes
 ";
 
 fn main() -> ExitCode {

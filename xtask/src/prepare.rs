@@ -162,6 +162,23 @@ const OPENSSL_NEEDS: [Need; 1] = [Need {
     },
 }];
 
+/// What decides which of several PostgreSQL servers is the primary.
+const CLUSTER_NEEDS: [Need; 2] = [
+    Need {
+        what: "Patroni as patroni and patronictl",
+        package: "patroni",
+        is_met: || has_program("patroni") && has_program("patronictl"),
+    },
+    Need {
+        what: "etcd 3",
+        package: "etcd-server",
+        is_met: || has_program("etcd"),
+    },
+];
+
+/// The package of the database.
+const DATABASE_PACKAGES: [&str; 1] = ["postgresql"];
+
 /// The packages of which programs that Maven builds are made.
 const MAVEN_PACKAGES: [&str; 2] = ["default-jdk-headless", "maven"];
 
@@ -208,6 +225,12 @@ pub(crate) fn openssl() -> Result<(), Stop> {
     machine::meet(&OPENSSL_NEEDS)
 }
 
+/// Installs the servers of the database that several nodes have.
+pub(crate) fn cluster() -> Result<(), Stop> {
+    let all = those_of(&DATABASE_PACKAGES).chain(CLUSTER_NEEDS);
+    machine::meet(&all.collect::<Vec<Need>>())
+}
+
 /// Installs the browser in which the console is measured, and builds the console.
 pub(crate) fn browser() -> Result<(), Stop> {
     meet_those_of(&BROWSER_PACKAGES)?;
@@ -215,9 +238,12 @@ pub(crate) fn browser() -> Result<(), Stop> {
 }
 
 fn meet_those_of(packages: &[&str]) -> Result<(), Stop> {
+    machine::meet(&those_of(packages).collect::<Vec<Need>>())
+}
+
+fn those_of(packages: &[&str]) -> impl Iterator<Item = Need> {
     let needs = NEEDS.iter().copied();
-    let wanted = needs.filter(|need| packages.contains(&need.package));
-    machine::meet(&wanted.collect::<Vec<Need>>())
+    needs.filter(|need| packages.contains(&need.package))
 }
 
 fn made_by_maven() -> [(&'static str, maven::Program); 5] {

@@ -19,6 +19,8 @@ pub(in crate::load) struct BooksReport {
     pub(in crate::load) webhook: Option<BooksFound>,
     /// Events that came to the webhook again, under the same id.
     pub(in crate::load) repeated: u64,
+    /// Sends that came to the webhook after a later one of their device.
+    pub(in crate::load) disordered: u64,
 }
 
 /// What was found in one place.
@@ -105,6 +107,7 @@ mod tests {
             history: found,
             webhook: None,
             repeated: 0,
+            disordered: 0,
         };
         assert_eq!(report.faults(), [""; 0]);
     }
@@ -126,6 +129,7 @@ mod tests {
             history: BooksFound::default(),
             webhook: Some(found),
             repeated: 0,
+            disordered: 0,
         };
         assert_eq!(
             report.faults(),

@@ -1,0 +1,244 @@
+//! What do devices and callers notice of a fault, and is anything lost? Three nodes behind a
+//! balancer, on three PostgreSQL servers under Patroni, all configured by the files of
+//! `docs/cluster`.
+//!
+//! Devices Send at a fixed rate and repeat until they are answered; callers create requests and
+//! repeat a call until it is accepted. After each fault the books of the load are compared with the
+//! history and the webhook, and at the end those of the callers with the requests.
+
+mod balancer;
+mod callers;
+mod database;
+mod fault;
+mod machine;
+mod nodes;
+mod report;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::{Parser, ValueEnum as _, value_parser};
+use signalbox::load::Load;
+use signalbox::rest_client::ClientCredentials;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::sleep;
+
+use self::balancer::Attempts;
+use self::callers::Callers;
+use self::database::DatabaseCluster;
+use self::fault::Fault;
+use self::nodes::Nodes;
+use self::report::{Cost, FaultReport, Sends};
+use crate::load;
+use crate::scale::place::MachineInfo;
+use crate::service::PROGRAM;
+
+/// How long everything is well before a fault.
+const LEAD: Duration = Duration::from_secs(5);
+
+/// The interval at which something is awaited.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The interval between two writes that show whether the database takes any.
+const PROBE: Duration = Duration::from_millis(200);
+
+/// Deliveries and other work that follows a Send end within this time.
+const AFTERMATH: Duration = Duration::from_secs(3);
+
+/// Has faults happen to a cluster of nodes, and compares the books
+#[derive(Parser)]
+#[command(name = "cargo xtask bench cluster")]
+struct Options {
+    /// Devices; one that waits for an answer sends nothing else
+    #[arg(long, default_value_t = 4_000, value_parser = value_parser!(u32).range(1..))]
+    devices: u32,
+    /// Sends of all of them per second
+    #[arg(long, default_value_t = 100, value_parser = value_parser!(u32).range(1..))]
+    rate: u32,
+    /// Duration of the load around each fault, in seconds
+    #[arg(long, default_value_t = 40, value_parser = value_parser!(u64).range(10..))]
+    seconds: u64,
+    /// Duration of the measurement of a Send's and an update's processor time, in seconds
+    #[arg(long, default_value_t = 20, value_parser = value_parser!(u64).range(1..))]
+    cost_seconds: u64,
+    /// Faults, in this order [default: all]
+    #[arg(long, value_delimiter = ',', value_enum)]
+    faults: Vec<Fault>,
+    /// Program to measure instead of the one of this tree
+    #[arg(long, default_value = PROGRAM)]
+    program: PathBuf,
+}
+
+/// Makes every fault, prints the tables, and fails if anything is lost.
+pub(crate) fn run(words: &[&str]) {
+    let options = Options::parse_from([&["cargo xtask bench cluster"], words].concat());
+    report::print_head(&MachineInfo::here(), words);
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime can be had");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cluster");
+    // That of the last run, whose logs it has.
+    fs::remove_dir_all(&folder).ok();
+    let mut cluster = Cluster::start(&options, &folder, runtime);
+    let costs = ["send", "update"].map(|scenario| cluster.cost(&options, scenario));
+    report::print_costs(&costs);
+    let mut load = cluster.begin_load(&options);
+    let callers = Callers::of(&cluster.token, options.devices);
+    let all = match options.faults.as_slice() {
+        [] => Fault::value_variants(),
+        some => some,
+    };
+    report::print_fault_head();
+    let (mut sends, mut accepted) = (Sends::default(), Vec::new());
+    for fault in all {
+        let found = cluster.suffer(*fault, &mut load, &callers);
+        println!("{}", found.row());
+        accepted.extend(found.called.accepted);
+        sends = found.sends;
+    }
+    let requests = callers.check(&accepted, &cluster.attempts, &cluster.runtime);
+    report::print_books(&sends, &requests);
+    cluster.nodes.write_logs();
+    assert!(sends.are_complete(), "Sends are lost or out of order");
+    assert!(requests.are_complete(), "requests are lost");
+}
+
+/// Everything that runs.
+struct Cluster {
+    runtime: Runtime,
+    token: String,
+    attempts: Attempts,
+    // Nodes end before their database.
+    nodes: Nodes,
+    database: DatabaseCluster,
+}
+
+impl Cluster {
+    fn start(options: &Options, folder: &Path, runtime: Runtime) -> Self {
+        let database = DatabaseCluster::start(folder, &runtime);
+        let mut nodes = Nodes::start(&options.program, folder, &runtime);
+        let attempts = balancer::start(nodes.addresses());
+        let active = &nodes.all()[nodes.active(&runtime)];
+        let token = runtime.block_on(async {
+            let token = active.token_of("cluster").await;
+            let api = active.api(ClientCredentials::Bearer(token.clone()));
+            let lines = load::lines(options.devices);
+            let imported = api.import(lines, load::IMPORT_TIMEOUT).await;
+            imported.expect("the devices are imported");
+            token
+        });
+        Self {
+            runtime,
+            token,
+            attempts,
+            nodes,
+            database,
+        }
+    }
+
+    /// Measures what a request of a device costs, without faults and with as many as can be
+    /// answered.
+    fn cost(&self, options: &Options, scenario: &'static str) -> Cost {
+        let time = format!("{}s", options.cost_seconds);
+        let window = load::WINDOW.to_string();
+        let words = ["--duration", &time, "--window", &window];
+        let mut load = load::begin(balancer::COAP, options.devices, scenario, &words);
+        let active = &self.nodes.all()[self.nodes.active(&self.runtime)];
+        let processors = || {
+            let (primary_s, standbys_s) = self.database.processor_s(&self.runtime);
+            [active.processor_s(), primary_s, standbys_s]
+        };
+        let before_s = processors();
+        let measured = load.measure().expect("the socket works");
+        self.runtime.block_on(sleep(AFTERMATH));
+        let after_s = processors();
+        let answered = measured.measurement.tally.answered;
+        let each_us = |at: usize| (after_s[at] - before_s[at]) * 1e6 / answered as f64;
+        Cost {
+            scenario,
+            rate: measured.measurement.rate(),
+            node_us: each_us(0),
+            primary_us: each_us(1),
+            standbys_us: each_us(2),
+        }
+    }
+
+    /// Registers the devices, whose Sends are in the books of a load.
+    fn begin_load(&self, options: &Options) -> Load {
+        let time = format!("{}s", options.seconds);
+        let rate = options.rate.to_string();
+        let api = format!("http://{}", balancer::HTTP);
+        let words = [
+            &["--duration", &time, "--rate", &rate][..],
+            &["--api", &api, "--token", &self.token, "--webhook"][..],
+        ];
+        load::begin(balancer::COAP, options.devices, "send", &words.concat())
+    }
+
+    /// Makes a fault while devices and callers are busy, and mends it.
+    fn suffer(&mut self, fault: Fault, load: &mut Load, callers: &Callers) -> FaultReport {
+        let mut probe = self.database.psql("postgres", "postgres");
+        probe.args(["-c", "CREATE TABLE IF NOT EXISTS probe (at timestamptz)"]);
+        probe.args(["-c", "INSERT INTO probe VALUES (clock_timestamp())"]);
+        let is_over = AtomicBool::new(false);
+        let (measured, called, database_gap, server) = thread::scope(|scope| {
+            let devices = scope.spawn(|| load.measure().expect("the socket works"));
+            let calls = scope.spawn(|| callers.call());
+            let writes = scope.spawn(|| longest_without_write(&mut probe, &is_over));
+            self.runtime.block_on(sleep(LEAD));
+            let server = fault.make(&mut self.nodes, &mut self.database, &self.runtime);
+            let measured = devices.join().expect("the load does not panic");
+            is_over.store(true, Ordering::Relaxed);
+            callers.stop();
+            let called = calls.join().expect("the callers do not panic");
+            let gap = writes.join().expect("the probe does not panic");
+            (measured, called, gap, server)
+        });
+        if let Some(server) = server {
+            self.database.start_again(server);
+        }
+        self.nodes.start_again();
+        self.database.wait_until_whole(&self.runtime);
+        self.nodes.wait_until_whole(&self.runtime);
+        FaultReport::new(fault, &measured, called, database_gap)
+    }
+}
+
+/// Writes to the database until it is over; returns the longest time between two writes.
+fn longest_without_write(write: &mut Command, is_over: &AtomicBool) -> Duration {
+    let (mut written_at, mut longest) = (Instant::now(), Duration::ZERO);
+    while !is_over.load(Ordering::Relaxed) {
+        let written = write.output().expect("psql is installed");
+        if written.status.success() {
+            longest = longest.max(written_at.elapsed());
+            written_at = Instant::now();
+        }
+        thread::sleep(PROBE);
+    }
+    longest
+}
+
+/// Polls until something is there, and fails with what was awaited.
+fn wait<T>(
+    runtime: &Runtime,
+    patience: Duration,
+    awaited: &str,
+    mut look: impl AsyncFnMut() -> Option<T>,
+) -> T {
+    let deadline = Instant::now() + patience;
+    runtime.block_on(async {
+        loop {
+            if let Some(found) = look().await {
+                return found;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "not within {patience:?}: {awaited}"
+            );
+            sleep(LOOK).await;
+        }
+    })
+}

@@ -1,0 +1,164 @@
+//! Which nodes serve the devices? Three processes on one database, one of which is active.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+use signalbox::rest_client::ClientCredentials;
+use tokio::runtime::Runtime;
+
+use super::balancer::NodeAddresses;
+use super::machine::{MACHINES, Machine, NODE, PASSWORD};
+use super::wait;
+use crate::program::Program;
+use crate::service::{OPERATOR, Service};
+
+/// The nodes of the operator's API.
+const NODES: &str = "/operator-api/v1/nodes";
+
+/// The exit status of a node whose lease another one has.
+const SUPERSEDED: i32 = 75;
+
+/// The longest time for a start or a take-over.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// So many tries that no event uses them up in any fault, and what the bench needs of loopback.
+const SETTINGS: [(&str, &str); 4] = [
+    ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true"),
+    (
+        "SIGNALBOX_DELIVERY_RETRY_MS",
+        "100,200,400,800,1600,3200,5000,5000,5000,5000,5000,5000",
+    ),
+    ("SIGNALBOX_LOG_FORMAT", "json"),
+    ("SIGNALBOX_RATE_LIMIT", "0"),
+];
+
+/// The nodes.
+pub(crate) struct Nodes {
+    program: PathBuf,
+    machines: Vec<Machine>,
+    running: Vec<Service>,
+}
+
+impl Nodes {
+    /// Starts the nodes in folders of their own.
+    pub(crate) fn start(program: &Path, folder: &Path, runtime: &Runtime) -> Self {
+        let machines: Vec<Machine> = (1..=MACHINES)
+            .map(|number| Machine::of_node(number, folder))
+            .collect();
+        let running = machines.iter().map(|machine| {
+            machine.write("etc/signalbox/database-password", PASSWORD);
+            start(program, machine)
+        });
+        let nodes = Self {
+            running: running.collect(),
+            program: program.to_owned(),
+            machines,
+        };
+        nodes.wait_until_whole(runtime);
+        nodes
+    }
+
+    /// Where the balancer finds them.
+    pub(crate) fn addresses(&mut self) -> Vec<NodeAddresses> {
+        let address = |node: &mut Service| NodeAddresses {
+            coap: node.coap(),
+            http: node.http,
+        };
+        self.running.iter_mut().map(address).collect()
+    }
+
+    /// All of them, the active one among them.
+    pub(crate) fn all(&self) -> &[Service] {
+        &self.running
+    }
+
+    /// Waits until one of them is active and lists the others as standing by.
+    pub(crate) fn wait_until_whole(&self, runtime: &Runtime) {
+        let what = "that one node is active and the others stand by";
+        wait(runtime, PATIENCE, what, async || {
+            for node in &self.running {
+                let api = node.api(ClientCredentials::Bearer(OPERATOR.to_owned()));
+                let Ok(listed) = api.read(NODES).await else {
+                    continue;
+                };
+                let listed = listed.at("/items")?.as_array()?;
+                let are = |state| listed.iter().filter(|it| it["state"] == state).count();
+                let standing_by = self.running.len() - 1;
+                return (are("ACTIVE") == 1 && are("STANDBY") == standing_by).then_some(());
+            }
+            None
+        });
+    }
+
+    /// Which one is active.
+    pub(crate) fn active(&self, runtime: &Runtime) -> usize {
+        wait(runtime, PATIENCE, "that a node is active", async || {
+            for (index, node) in self.running.iter().enumerate() {
+                let api = node.api(ClientCredentials::None);
+                if api.read("/readyz").await.is_ok() {
+                    return Some(index);
+                }
+            }
+            None
+        })
+    }
+
+    /// Drains a node by the API.
+    pub(crate) fn drain(&self, node: usize, runtime: &Runtime) {
+        let api = self.running[node].api(ClientCredentials::Bearer(OPERATOR.to_owned()));
+        let name = self.machines[node].name.as_str();
+        runtime.block_on(async {
+            let listed = api.read(NODES).await.expect("the active node lists all");
+            let listed = listed.at("/items").and_then(Value::as_array).cloned();
+            let listed = listed.unwrap_or_default();
+            let own = listed.iter().find(|it| it["name"] == name);
+            let id = own.and_then(|it| it["id"].as_str()).expect("it has an id");
+            let path = format!("{NODES}/{id}/drain");
+            let drained = api.post(&path, &Value::Null).await;
+            drained.expect("the active node is drained");
+        });
+    }
+
+    /// The process of a node.
+    pub(crate) fn program(&mut self, node: usize) -> &mut Program {
+        self.running[node].program()
+    }
+
+    /// Waits until a node has ended as one does that was stopped.
+    pub(crate) fn stopped(&mut self, node: usize) {
+        let status = self.program(node).ended();
+        assert!(status.success(), "a stopped node ended with {status}");
+    }
+
+    /// Waits until a node has ended as one does that another has superseded.
+    pub(crate) fn superseded(&mut self, node: usize) {
+        let status = self.program(node).ended();
+        assert_eq!(status.code(), Some(SUPERSEDED), "a former node ended");
+    }
+
+    /// Starts the nodes again that have ended, as their supervisor does.
+    pub(crate) fn start_again(&mut self) {
+        for (node, machine) in self.running.iter_mut().zip(&self.machines) {
+            if node.program().has_ended() {
+                let mut next = start(&self.program, machine);
+                next.program().follow_up(node.program());
+                *node = next;
+            }
+        }
+    }
+
+    /// Writes what each node has logged into its folder.
+    pub(crate) fn write_logs(&mut self) {
+        for (node, machine) in self.running.iter_mut().zip(&self.machines) {
+            machine.write("log", &node.program().printed().join("\n"));
+        }
+    }
+}
+
+fn start(program: &Path, machine: &Machine) -> Service {
+    let mut settings = machine.variables(NODE);
+    let more = SETTINGS.iter();
+    settings.extend(more.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    Service::start_node(program, &settings)
+}
