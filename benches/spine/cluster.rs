@@ -22,6 +22,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum as _, value_parser};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use signalbox::load::Load;
 use signalbox::rest_client::ClientCredentials;
 use tokio::runtime::{Builder, Runtime};
@@ -82,6 +83,7 @@ pub(crate) fn run(words: &[&str]) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cluster");
     // That of the last run, whose logs it has.
     fs::remove_dir_all(&folder).ok();
+    raise_file_limit();
     let mut cluster = Cluster::start(&options, &folder, runtime);
     let costs = ["send", "update"].map(|scenario| cluster.cost(&options, scenario));
     report::print_costs(&costs);
@@ -153,7 +155,7 @@ impl Cluster {
         };
         let before_s = processors();
         let measured = load.measure().expect("the socket works");
-        self.runtime.block_on(sleep(AFTERMATH));
+        thread::sleep(AFTERMATH);
         let after_s = processors();
         let answered = measured.measurement.tally.answered;
         let each_us = |at: usize| (after_s[at] - before_s[at]) * 1e6 / answered as f64;
@@ -185,14 +187,14 @@ impl Cluster {
         probe.args(["-c", "INSERT INTO probe VALUES (clock_timestamp())"]);
         let is_over = AtomicBool::new(false);
         let (measured, called, database_gap, server) = thread::scope(|scope| {
+            let end = CallEnd(callers, &is_over);
             let devices = scope.spawn(|| load.measure().expect("the socket works"));
             let calls = scope.spawn(|| callers.call());
             let writes = scope.spawn(|| longest_without_write(&mut probe, &is_over));
-            self.runtime.block_on(sleep(LEAD));
+            thread::sleep(LEAD);
             let server = fault.make(&mut self.nodes, &mut self.database, &self.runtime);
             let measured = devices.join().expect("the load does not panic");
-            is_over.store(true, Ordering::Relaxed);
-            callers.stop();
+            drop(end);
             let called = calls.join().expect("the callers do not panic");
             let gap = writes.join().expect("the probe does not panic");
             (measured, called, gap, server)
@@ -204,6 +206,23 @@ impl Cluster {
         self.database.wait_until_whole(&self.runtime);
         self.nodes.wait_until_whole(&self.runtime);
         FaultReport::new(fault, &measured, called, database_gap)
+    }
+}
+
+/// Lets the balancer have a socket for each device.
+fn raise_file_limit() {
+    let limits = getrlimit(Resource::RLIMIT_NOFILE);
+    let raised = limits.and_then(|(_, hard)| setrlimit(Resource::RLIMIT_NOFILE, hard, hard));
+    raised.expect("a process may use what it is granted");
+}
+
+/// Ends what goes on until it is told to end, also if the fault cannot be made.
+struct CallEnd<'a>(&'a Callers, &'a AtomicBool);
+
+impl Drop for CallEnd<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+        self.1.store(true, Ordering::Relaxed);
     }
 }
 

@@ -1,11 +1,11 @@
 //! Which faults does the cluster have, and how are they made and mended?
 
 use std::fmt;
+use std::thread;
 use std::time::Duration;
 
 use clap::ValueEnum;
 use tokio::runtime::Runtime;
-use tokio::time::sleep;
 
 use super::database::DatabaseCluster;
 use super::nodes::Nodes;
@@ -68,7 +68,7 @@ impl Fault {
             }
             Self::PauseNode => {
                 nodes.program(active).pause();
-                runtime.block_on(sleep(PAUSED_FOR));
+                thread::sleep(PAUSED_FOR);
                 nodes.program(active).resume();
                 nodes.superseded(active);
             }

@@ -104,15 +104,14 @@ impl Nodes {
         })
     }
 
-    /// Drains a node by the API.
-    pub(crate) fn drain(&self, node: usize, runtime: &Runtime) {
-        let api = self.running[node].api(ClientCredentials::Bearer(OPERATOR.to_owned()));
-        let name = self.machines[node].name.as_str();
+    /// Drains the active node by the API.
+    pub(crate) fn drain(&self, active: usize, runtime: &Runtime) {
+        let api = self.running[active].api(ClientCredentials::Bearer(OPERATOR.to_owned()));
         runtime.block_on(async {
             let listed = api.read(NODES).await.expect("the active node lists all");
             let listed = listed.at("/items").and_then(Value::as_array).cloned();
             let listed = listed.unwrap_or_default();
-            let own = listed.iter().find(|it| it["name"] == name);
+            let own = listed.iter().find(|it| it["state"] == "ACTIVE");
             let id = own.and_then(|it| it["id"].as_str()).expect("it has an id");
             let path = format!("{NODES}/{id}/drain");
             let drained = api.post(&path, &Value::Null).await;
