@@ -44,7 +44,9 @@ type Active = Option<NodeAddresses>;
 
 /// The requests that have reached each device; a retransmission is the same datagram again.
 #[derive(Clone, Default)]
-pub(crate) struct Attempts(Arc<Mutex<HashMap<IpAddr, HashSet<Box<[u8]>>>>>);
+pub(crate) struct Attempts(Arc<Mutex<RequestsByDevice>>);
+
+type RequestsByDevice = HashMap<IpAddr, HashSet<Box<[u8]>>>;
 
 impl Attempts {
     /// How many requests have reached the device with this address.

@@ -140,12 +140,11 @@ impl Callers {
         runtime.block_on(async {
             for id in accepted {
                 let request = match self.api.read(&format!("{REQUESTS}/{id}")).await {
-                    Ok(request) => request,
                     Err(CallError::Refused { status: 404, .. }) => {
                         books.missing += 1;
                         continue;
                     }
-                    Err(error) => panic!("a request cannot be read: {error}"),
+                    request => request.expect("a request can be read"),
                 };
                 let text = |at| request.text(at).expect("a request has this");
                 *books.statuses.entry(text("/status")).or_default() += 1;
