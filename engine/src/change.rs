@@ -48,6 +48,22 @@ impl Batch {
     pub fn is_empty(&self) -> bool {
         self.expects.is_empty() && self.changes.is_empty() && self.adds.is_empty()
     }
+
+    /// Puts an action request. One that the batch puts already is put once, as it is now: a request
+    /// that is sent at once is saved when it is created and when its attempt begins.
+    pub fn put_action(&mut self, was: Option<ActionState>, action: Box<Action>) {
+        for change in &mut self.changes {
+            if let Change::PutAction {
+                action: earlier, ..
+            } = change
+                && earlier.id == action.id
+            {
+                *earlier = action;
+                return;
+            }
+        }
+        self.changes.push(Change::PutAction { was, action });
+    }
 }
 
 /// The owner of what a batch changes; a stale owner is fenced off.

@@ -214,6 +214,7 @@ impl Effects {
         let mut outbound = Vec::new();
         for effect in self.effects {
             match effect {
+                Effect::Save(Change::PutAction { was, action }) => batch.put_action(was, action),
                 Effect::Save(change) => batch.changes.push(change),
                 Effect::Expect(expect) => batch.expects.push(expect),
                 Effect::Count(add) => batch.adds.push(add),

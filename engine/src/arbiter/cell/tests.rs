@@ -14,6 +14,7 @@ use crate::action::{Request, UdpRequest};
 use crate::arbiter::input::{DeviceCommand, DeviceInput, DeviceReply, PendingCommand};
 use crate::arbiter::tests::vocabulary::{peer, profile};
 use crate::bootstrap::{BootstrapFault, BootstrapPlan};
+use crate::change::Change;
 use crate::datagram::{Datagram, Inbound};
 use crate::device::Device;
 use crate::device::record::{DeviceRecord, RestoredDevice};
@@ -129,6 +130,19 @@ fn a_caller_is_answered_after_the_commit() {
     );
     let binding = ["report", "arm 172800 s", "reply Submitted"];
     assert_eq!(fixture.saves(Ok(())), binding);
+}
+
+#[test]
+fn a_request_that_is_sent_at_once_is_put_once_with_its_attempt() {
+    let mut fixture = Fixture::addressed();
+    fixture.command(DeviceCommand::Submit(bare()));
+    let mut puts = Vec::new();
+    for change in &fixture.committed {
+        if let Change::PutAction { was, action } = change {
+            puts.push((*was, action.attempts_made));
+        }
+    }
+    assert_eq!(puts, [(None, 1)]);
 }
 
 #[test]
@@ -265,6 +279,8 @@ struct Fixture {
     policy: Arc<CustomerPolicy>,
     /// The request whose bare datagram was handed to the socket last.
     bare_action: Option<ActionId>,
+    /// The changes of the batch that was committed last.
+    committed: Vec<Change>,
 }
 
 type Out = Vec<CellEffect<()>>;
@@ -311,6 +327,7 @@ impl Fixture {
             cell: DeviceCell::new(device, generation),
             policy,
             bare_action: None,
+            committed: Vec::new(),
         }
     }
 
@@ -381,6 +398,9 @@ impl Fixture {
         for effect in &out {
             if let CellEffect::SendUdp(_, _, action) = effect {
                 self.bare_action = Some(*action);
+            }
+            if let CellEffect::Commit(batch, _) = effect {
+                self.committed.clone_from(&batch.changes);
             }
         }
         lines(out)
