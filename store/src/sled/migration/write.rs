@@ -33,9 +33,10 @@ pub(super) fn put_all(
     let has_sms = of(|change| matches!(change, Change::PutSms { .. }));
     let mut values = Vec::new();
     for moved in page {
-        match moved {
-            Moved::KnownValue(device, known) => values.push((device, *known)),
-            moved => put(moved, epochs, ledger, rows)?,
+        if let Moved::KnownValue(device, known) = moved {
+            values.push((device, *known));
+        } else {
+            put(moved, epochs, ledger, rows)?;
         }
     }
     put_values(values, rows)?;
