@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::runtime::Builder;
 use tokio::sync::watch;
 use tokio::task::{LocalSet, spawn_local};
-use tokio::time::{sleep, timeout};
+use tokio::time::{interval, timeout};
 
 /// Where devices and callers reach the cluster.
 pub(crate) const COAP: SocketAddr = SocketAddr::new(ADDRESS, 5_683);
@@ -98,7 +98,9 @@ pub(crate) fn start(nodes: Vec<NodeAddresses>) -> Attempts {
 async fn look_at(node: NodeAddresses, becomes: Rc<watch::Sender<Active>>) {
     let base = format!("http://{}", node.http);
     let api = RestClient::new(&base, ClientCredentials::None).expect("HTTP can be set up");
+    let mut looks = interval(LOOK);
     loop {
+        looks.tick().await;
         let answer = timeout(PATIENCE, api.read("/readyz")).await;
         let is_ready = answer.is_ok_and(|answer| answer.is_ok());
         becomes.send_if_modified(|active| {
@@ -110,7 +112,6 @@ async fn look_at(node: NodeAddresses, becomes: Rc<watch::Sender<Active>>) {
             }
             *active != before
         });
-        sleep(LOOK).await;
     }
 }
 
@@ -169,15 +170,16 @@ async fn pass_answers(path: Rc<DevicePath>, socket: Rc<UdpSocket>, attempts: Att
 }
 
 async fn pass_connection(mut caller: TcpStream, mut active: watch::Receiver<Active>) {
+    let mut tries = interval(LOOK);
     let (node, mut stream) = loop {
+        tries.tick().await;
         let Ok(found) = active.wait_for(Option::is_some).await.map(|it| *it) else {
             return;
         };
         let node = found.expect("it was waited for");
-        match TcpStream::connect(node.http).await {
-            Ok(stream) => break (node, stream),
-            // It has just ended.
-            Err(_) => sleep(LOOK).await,
+        // Without a connection it has just ended.
+        if let Ok(stream) = TcpStream::connect(node.http).await {
+            break (node, stream);
         }
     };
     let another = async {

@@ -1,8 +1,8 @@
 //! How are the last known values of devices stored?
 //!
 //! A page has those of devices with neighbouring keys: first up to which event it is complete, then
-//! the devices in the order of their keys, compressed where that makes them smaller. The values of a
-//! device are decoded only where they are wanted.
+//! the devices in the order of their keys, compressed where that makes them smaller. The values of
+//! a device are decoded only where they are wanted.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

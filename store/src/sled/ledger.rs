@@ -41,7 +41,7 @@ use crate::record::event::write_event;
 use crate::record::number::{read_sequence, write_sequence};
 use heads::Checkpoint;
 use heads::EVENT_BYTES;
-pub(super) use heads::{Heads, page_of};
+pub(super) use heads::Heads;
 use recent::RecentEvents;
 use values::{Report, remove_values, report_bytes};
 pub(super) use values::{put_values, values_of};
@@ -49,6 +49,11 @@ pub(super) use values::{put_values, values_of};
 /// From which size on a block takes no further event: large enough to compress well, small enough
 /// that one event is found in microseconds.
 const BLOCK_BYTES: usize = 6 * 1_024;
+
+/// The pages that devices are divided among, by the first bits of their keys: a page has devices
+/// with neighbouring keys. A million devices fill a page of newest events with 3 KB, one row.
+const PAGES: u16 = 1 << PAGE_BITS;
+const PAGE_BITS: u32 = 13;
 
 /// The newest events of devices, for the committer and the readers.
 pub(super) type SharedHeads = Arc<RwLock<Heads>>;
@@ -420,8 +425,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes the last known values of a partition that are in no page yet, and of which an event up
-    /// to a number may have some.
+    /// Writes the last known values of a partition that are in no page yet, and of which an event
+    /// up to a number may have some.
     fn write_values_before(
         &mut self,
         partition: Partition,
@@ -473,6 +478,12 @@ impl NumberedEvent {
     fn partition(&self) -> (&CustomerId, Partition) {
         (&self.entry.customer, self.entry.queued.partition())
     }
+}
+
+/// The page of a device: the first bits of its key.
+pub(super) fn page_of(device: DeviceKey) -> u16 {
+    let [high, low, ..] = *device.as_bytes();
+    u16::from_be_bytes([high, low]) >> (u16::BITS - PAGE_BITS)
 }
 
 /// The newest event of a device that is durable.

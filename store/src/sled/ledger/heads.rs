@@ -15,6 +15,7 @@ use sled::{IVec, Tree};
 
 use super::recent::RecentEvents;
 use super::values::{Report, Reports, write_page as write_value_page};
+use super::{PAGES, page_of};
 use crate::record::Unreadable;
 use crate::record::heads::{
     CheckpointV2, DeviceHead, SECTIONS, read_checkpoint, read_page, write_checkpoint, write_page,
@@ -23,10 +24,6 @@ use crate::sled::fault::Fault;
 use crate::sled::key;
 use crate::sled::kv::{self, Value};
 use crate::sled::overlay::Overlay;
-
-/// A million devices fill a page with 3 KB, one row.
-const PAGES: u16 = 1 << PAGE_BITS;
-const PAGE_BITS: u32 = 13;
 
 /// The pages of the devices of a partition.
 const PAGES_OF_PARTITION: u16 = PAGES / PARTITIONS as u16;
@@ -312,10 +309,4 @@ impl Checkpoint {
         }
         Ok(bytes)
     }
-}
-
-/// The page of a device: the first bits of its key.
-pub(in crate::sled) fn page_of(device: DeviceKey) -> u16 {
-    let [high, low, ..] = *device.as_bytes();
-    u16::from_be_bytes([high, low]) >> (u16::BITS - PAGE_BITS)
 }

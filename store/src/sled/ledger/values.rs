@@ -12,8 +12,7 @@ use engine::ids::DeviceKey;
 use engine::query::KnownValue;
 use sled::Tree;
 
-use super::heads::page_of;
-use super::{SharedHeads, read};
+use super::{SharedHeads, page_of, read};
 use crate::record::event::read_reported;
 use crate::record::known::{ValuePage, read_values, read_values_of, write_values};
 use crate::record::value::is_short;
