@@ -11,7 +11,7 @@ use serde_json::json;
 use signalbox::rest_client::{ACTIONS, CallError, ClientCredentials, REQUESTS, RestClient};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinSet, LocalSet};
-use tokio::time::sleep;
+use tokio::time::{MissedTickBehavior, interval};
 
 use super::balancer::{self, Attempts};
 
@@ -95,19 +95,20 @@ impl Callers {
 
     async fn call_in_turn(self) -> Called {
         let mut called = Called::default();
+        let mut tries = interval(PAUSE);
+        tries.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while !self.is_over.load(Ordering::Relaxed) {
             let number = self.begun.fetch_add(1, Ordering::Relaxed);
             let begun_at = Instant::now();
             let id = loop {
+                tries.tick().await;
                 match self.create(number).await {
                     Ok(id) => break id,
                     Err(error) => *called.failed.entry(kind(&error)).or_default() += 1,
                 }
-                sleep(PAUSE).await;
             };
             called.longest = called.longest.max(begun_at.elapsed());
             called.accepted.push(id);
-            sleep(PAUSE).await;
         }
         called
     }

@@ -1,11 +1,11 @@
 //! Which faults does the cluster have, and how are they made and mended?
 
 use std::fmt;
-use std::thread;
 use std::time::Duration;
 
 use clap::ValueEnum;
 use tokio::runtime::Runtime;
+use tokio::time::{Instant, interval_at};
 
 use super::database::DatabaseCluster;
 use super::nodes::Nodes;
@@ -68,7 +68,10 @@ impl Fault {
             }
             Self::PauseNode => {
                 nodes.program(active).pause();
-                thread::sleep(PAUSED_FOR);
+                runtime.block_on(async {
+                    let end = Instant::now() + PAUSED_FOR;
+                    interval_at(end, PAUSED_FOR).tick().await;
+                });
                 nodes.program(active).resume();
                 nodes.superseded(active);
             }
