@@ -26,7 +26,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use signalbox::load::Load;
 use signalbox::rest_client::ClientCredentials;
 use tokio::runtime::{Builder, Runtime};
-use tokio::time::sleep;
+use tokio::time::interval_at;
 
 use self::balancer::Attempts;
 use self::callers::Callers;
@@ -155,7 +155,7 @@ impl Cluster {
         };
         let before_s = processors();
         let measured = load.measure().expect("the socket works");
-        thread::sleep(AFTERMATH);
+        self.runtime.block_on(pause(AFTERMATH));
         let after_s = processors();
         let answered = measured.measurement.tally.answered;
         let each_us = |at: usize| (after_s[at] - before_s[at]) * 1e6 / answered as f64;
@@ -191,7 +191,7 @@ impl Cluster {
             let devices = scope.spawn(|| load.measure().expect("the socket works"));
             let calls = scope.spawn(|| callers.call());
             let writes = scope.spawn(|| longest_without_write(&mut probe, &is_over));
-            thread::sleep(LEAD);
+            self.runtime.block_on(pause(LEAD));
             let server = fault.make(&mut self.nodes, &mut self.database, &self.runtime);
             let measured = devices.join().expect("the load does not panic");
             drop(end);
@@ -235,7 +235,7 @@ fn longest_without_write(write: &mut Command, is_over: &AtomicBool) -> Duration 
             longest = longest.max(written_at.elapsed());
             written_at = Instant::now();
         }
-        thread::sleep(PROBE);
+        thread::park_timeout(PROBE);
     }
     longest
 }
@@ -257,7 +257,13 @@ fn wait<T>(
                 Instant::now() < deadline,
                 "not within {patience:?}: {awaited}"
             );
-            sleep(LOOK).await;
+            pause(LOOK).await;
         }
     })
+}
+
+/// Ends after a time.
+async fn pause(time: Duration) {
+    let end = tokio::time::Instant::now() + time;
+    interval_at(end, time).tick().await;
 }
