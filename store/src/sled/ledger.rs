@@ -149,13 +149,9 @@ impl Ledger {
         let partitions = load_partitions(tree)?;
         for (customer, partition) in partitions.keys() {
             let complete_to = checkpoint.complete_to();
-            let after = complete_to.min(recent.after());
+            let after = before_recent(tree, (customer, *partition), complete_to, &recent)?;
             for block in blocks_after(tree, customer, *partition, after) {
                 let (_, value) = block?;
-                let head = read_head(&value);
-                if head.is_ok_and(|it| it.last <= complete_to && !recent.may_have(it.newest_at)) {
-                    continue;
-                }
                 let recorded = record_all(&value, &checkpoint, &mut heads, &mut recent);
                 if let Err(damage) = recorded {
                     tracing::error!(%damage, %customer, "a block of events cannot be read");
@@ -554,6 +550,29 @@ pub(super) fn newest_block(
         Some(row) => Ok(Some(read_head(kv::beginning(&row?.1))?)),
         None => Ok(None),
     }
+}
+
+/// The number up to which a partition has no recent events, or up to which all events are in pages
+/// if that is less: goes back from there, block by block, to the first that is too old.
+fn before_recent(
+    tree: &Tree,
+    (customer, partition): (&CustomerId, Partition),
+    complete_to: Sequence,
+    recent: &RecentEvents,
+) -> Result<Sequence, Fault> {
+    let first = key::event::blocks_in(customer, partition);
+    let end = key::behind(key::event::block(customer, partition, complete_to));
+    let mut before = complete_to;
+    for block in tree.range::<&[u8], _>(first.as_slice()..&end).rev() {
+        let (key, row) = block?;
+        // One that cannot be read is reported when the blocks are recorded.
+        if read_head(kv::beginning(&row)).is_ok_and(|head| !recent.may_be_in(&head)) {
+            break;
+        }
+        let first = key::outbox::last_number(&key).unwrap_or_default();
+        before = Sequence(first.0.saturating_sub(1));
+    }
+    Ok(before)
 }
 
 /// The partitions that have events: seeks from one to the next.

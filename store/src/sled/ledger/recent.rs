@@ -11,6 +11,8 @@ use engine::ids::{DeviceKey, EventId};
 use engine::limits::{RESTORED_EVENTS_MAX, RESTORED_EVENTS_MS};
 use engine::moment::Timestamp;
 
+use crate::record::block::BlockHead;
+
 /// The events that devices reported last, by device.
 #[derive(Default)]
 pub(super) struct RecentEvents {
@@ -31,14 +33,9 @@ impl RecentEvents {
         }
     }
 
-    /// The number that all of them are behind.
-    pub(super) fn after(&self) -> Sequence {
-        self.after
-    }
-
-    /// Whether an event of a time may be one of them.
-    pub(super) fn may_have(&self, at: Timestamp) -> bool {
-        at >= self.from
+    /// Whether a block may have some of them.
+    pub(super) fn may_be_in(&self, block: &BlockHead) -> bool {
+        block.last > self.after && block.newest_at >= self.from
     }
 
     /// Adds an event, if it is one of them.
