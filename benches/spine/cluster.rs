@@ -17,7 +17,7 @@ mod report;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use signalbox::load::Load;
 use signalbox::rest_client::ClientCredentials;
 use tokio::runtime::{Builder, Runtime};
-use tokio::time::interval_at;
+use tokio::time::{interval, interval_at};
 
 use self::balancer::Attempts;
 use self::callers::Callers;
@@ -185,12 +185,12 @@ impl Cluster {
         let mut probe = self.database.psql("postgres", "postgres");
         probe.args(["-c", "CREATE TABLE IF NOT EXISTS probe (at timestamptz)"]);
         probe.args(["-c", "INSERT INTO probe VALUES (clock_timestamp())"]);
-        let is_over = AtomicBool::new(false);
+        let (end, is_over) = channel();
         let (measured, called, database_gap, server) = thread::scope(|scope| {
-            let end = CallEnd(callers, &is_over);
+            let end = CallEnd(callers, end);
             let devices = scope.spawn(|| load.measure().expect("the socket works"));
             let calls = scope.spawn(|| callers.call());
-            let writes = scope.spawn(|| longest_without_write(&mut probe, &is_over));
+            let writes = scope.spawn(|| longest_without_write(&mut probe, is_over));
             self.runtime.block_on(pause(LEAD));
             let server = fault.make(&mut self.nodes, &mut self.database, &self.runtime);
             let measured = devices.join().expect("the load does not panic");
@@ -216,26 +216,28 @@ fn raise_file_limit() {
     raised.expect("a process may use what it is granted");
 }
 
-/// Ends what goes on until it is told to end, also if the fault cannot be made.
-struct CallEnd<'a>(&'a Callers, &'a AtomicBool);
+/// Ends what goes on until it is told to end, also if the fault cannot be made: the callers, and
+/// whoever has the other end of the channel.
+struct CallEnd<'a>(
+    &'a Callers,
+    #[expect(dead_code, reason = "its end is the message")] Sender<()>,
+);
 
 impl Drop for CallEnd<'_> {
     fn drop(&mut self) {
         self.0.stop();
-        self.1.store(true, Ordering::Relaxed);
     }
 }
 
 /// Writes to the database until it is over; returns the longest time between two writes.
-fn longest_without_write(write: &mut Command, is_over: &AtomicBool) -> Duration {
+fn longest_without_write(write: &mut Command, is_over: Receiver<()>) -> Duration {
     let (mut written_at, mut longest) = (Instant::now(), Duration::ZERO);
-    while !is_over.load(Ordering::Relaxed) {
+    while is_over.recv_timeout(PROBE) == Err(RecvTimeoutError::Timeout) {
         let written = write.output().expect("psql is installed");
         if written.status.success() {
             longest = longest.max(written_at.elapsed());
             written_at = Instant::now();
         }
-        thread::park_timeout(PROBE);
     }
     longest
 }
@@ -249,7 +251,9 @@ fn wait<T>(
 ) -> T {
     let deadline = Instant::now() + patience;
     runtime.block_on(async {
+        let mut looks = interval(LOOK);
         loop {
+            looks.tick().await;
             if let Some(found) = look().await {
                 return found;
             }
@@ -257,7 +261,6 @@ fn wait<T>(
                 Instant::now() < deadline,
                 "not within {patience:?}: {awaited}"
             );
-            pause(LOOK).await;
         }
     })
 }

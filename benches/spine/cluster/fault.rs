@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use tokio::runtime::Runtime;
-use tokio::time::{Instant, interval_at};
 
 use super::database::DatabaseCluster;
 use super::nodes::Nodes;
+use super::pause;
 
 /// How long a node is stopped: beyond its lease, and until another one has taken over.
 const PAUSED_FOR: Duration = Duration::from_secs(15);
@@ -68,10 +68,7 @@ impl Fault {
             }
             Self::PauseNode => {
                 nodes.program(active).pause();
-                runtime.block_on(async {
-                    let end = Instant::now() + PAUSED_FOR;
-                    interval_at(end, PAUSED_FOR).tick().await;
-                });
+                runtime.block_on(pause(PAUSED_FOR));
                 nodes.program(active).resume();
                 nodes.superseded(active);
             }
