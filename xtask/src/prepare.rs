@@ -20,7 +20,7 @@ use crate::steps::{Stop, step};
 
 // Debian builds libcoap's programs once per TLS library and names them accordingly; others build
 // one.
-const NEEDS: [Need; 21] = [
+const NEEDS: [Need; 22] = [
     Need {
         what: "Python 3.10 or newer as python3",
         package: "python3",
@@ -49,6 +49,11 @@ const NEEDS: [Need; 21] = [
         what: "autoreconf, which tinydtls of DTLSSocket is built with",
         package: "autoconf",
         is_met: || has_program("autoreconf"),
+    },
+    Need {
+        what: "aclocal, which autoreconf runs",
+        package: "automake",
+        is_met: || has_program("aclocal"),
     },
     Need {
         what: "coap-client of libcoap 4.3",
