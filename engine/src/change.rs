@@ -398,15 +398,6 @@ pub enum Counter {
         /// The status.
         status: Status,
     },
-    /// Action requests of a device.
-    DeviceActions {
-        /// The owner.
-        device: DeviceKey,
-        /// The protocol.
-        protocol: Protocol,
-        /// The status.
-        status: Status,
-    },
     /// Devices of a customer.
     Devices(CustomerId),
     /// Devices of a campaign.
@@ -416,4 +407,15 @@ pub enum Counter {
         /// Their state.
         state: UpdateState,
     },
+}
+
+impl Counter {
+    /// The count of the requests like this one in a status.
+    pub fn of_action(action: &Action, status: Status) -> Self {
+        Self::CustomerActions {
+            customer: action.customer.clone(),
+            protocol: action.protocol(),
+            status,
+        }
+    }
 }

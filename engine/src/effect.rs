@@ -248,20 +248,7 @@ impl Effects {
     }
 
     fn count_action(&mut self, action: &Action, status: Status, delta: i64) {
-        let (protocol, device) = (action.protocol(), action.device);
-        let customer = action.customer.clone();
-        let of_customer = Counter::CustomerActions {
-            customer,
-            protocol,
-            status,
-        };
-        let of_device = Counter::DeviceActions {
-            device,
-            protocol,
-            status,
-        };
-        for counter in [of_customer, of_device] {
-            self.push(Effect::Count(CounterDelta { counter, delta }));
-        }
+        let counter = Counter::of_action(action, status);
+        self.push(Effect::Count(CounterDelta { counter, delta }));
     }
 }

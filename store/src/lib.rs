@@ -38,7 +38,7 @@ pub use crate::devices::{DeviceReads, RestoredPage};
 pub use crate::directory::DirectoryReads;
 pub use crate::firmware::FirmwareReads;
 pub use crate::jobs::JobReads;
-pub use crate::maintenance::{ENTRIES_SWEPT_MS, Loss, Maintenance, Retention, SweepReport};
+pub use crate::maintenance::{Loss, Maintenance, Retention, SWEPT_MS, SweepReport};
 pub use crate::migrate::{migrate_to_embedded, migrate_to_postgres};
 pub use crate::migration::{MigrationError, MigrationProgress, MigrationReport, TableTotals};
 pub use crate::nodes::{DrainOutcome, Nodes};

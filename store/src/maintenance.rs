@@ -55,18 +55,18 @@ impl fmt::Display for Loss {
     }
 }
 
-/// The span of time whose log entries are removed together, in milliseconds.
-pub const ENTRIES_SWEPT_MS: i64 = 5_000;
+/// The span of time whose action requests and log entries are removed together, in milliseconds.
+pub const SWEPT_MS: i64 = 5_000;
 
 /// Up to which age each kind is kept.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Retention {
-    /// Final action requests created before this are removed.
+    /// Final action requests created before this are removed, [`SWEPT_MS`] at a time: those of a
+    /// span of time that has not ended before this stay.
     pub actions_before: Timestamp,
     /// Jobs created before this are removed.
     pub jobs_before: Timestamp,
-    /// Administration log entries written before this are removed, [`ENTRIES_SWEPT_MS`] at a time:
-    /// those of a span of time that has not ended before this stay.
+    /// Administration log entries written before this are removed, [`SWEPT_MS`] at a time as well.
     pub entries_before: Timestamp,
     /// Events before this are removed.
     pub events_before: Timestamp,

@@ -21,7 +21,7 @@ const DIRECTORY: &str = "STORE_HOLDER_DIRECTORY";
 /// The key of the row with the format of the whole store, and the version byte of its value: what a
 /// version that knows nothing else of a newer store must be able to read.
 const FORMAT_KEY: [u8; 1] = [1];
-const FORMAT_ROW: [u8; 9] = [1, 0, 0, 0, 0, 0, 0, 0, 12];
+const FORMAT_ROW: [u8; 9] = [1, 0, 0, 0, 0, 0, 0, 0, 13];
 
 #[test]
 fn a_store_held_by_another_process_is_refused_until_that_ends() {
@@ -54,14 +54,14 @@ fn a_store_of_a_newer_version_is_refused_and_left_alone() {
     let home = tempfile::tempdir().unwrap();
     drop(filled(home.path()));
     let mut newer = FORMAT_ROW;
-    newer[8] = 13;
+    newer[8] += 1;
     write_row(home.path(), &FORMAT_KEY, &newer);
     let refused = SledStore::open(Options::at(home.path())).err().unwrap();
     assert!(matches!(
         refused,
         OpenError::Newer {
-            found: 13,
-            known: 12,
+            found: 14,
+            known: 13,
             ..
         }
     ));

@@ -11,7 +11,7 @@ use engine::profile::Profile;
 use engine::query::listed::ListedAction;
 use engine::query::{ActionFilter, ActionOrder, LogFilter, Page, PageRequest};
 
-use crate::ENTRIES_SWEPT_MS;
+use crate::SWEPT_MS;
 
 /// Everything that was put and not removed.
 #[derive(Default)]
@@ -54,11 +54,10 @@ impl Model {
     /// Removes what is too old and returns how much that was.
     pub(super) fn sweep(&mut self, before: Timestamp) -> u64 {
         let count = self.actions.len() + self.entries.len();
+        let before = before.as_ms().div_euclid(SWEPT_MS) * SWEPT_MS;
         self.actions
-            .retain(|_, action| action.status.is_pending() || action.created_at >= before);
-        let entries_before = before.as_ms().div_euclid(ENTRIES_SWEPT_MS) * ENTRIES_SWEPT_MS;
-        self.entries
-            .retain(|_, entry| entry.at.as_ms() >= entries_before);
+            .retain(|_, action| action.status.is_pending() || action.created_at.as_ms() >= before);
+        self.entries.retain(|_, entry| entry.at.as_ms() >= before);
         u64::try_from(count - self.actions.len() - self.entries.len()).expect("a count")
     }
 

@@ -69,18 +69,7 @@ impl Moved {
         let counters = match self {
             Self::Device(profile, _) => vec![Counter::Devices(profile.customer.clone())],
             Self::Put(Change::PutAction { action, .. }) => {
-                let (protocol, status) = (action.protocol(), action.status);
-                let of_customer = Counter::CustomerActions {
-                    customer: action.customer.clone(),
-                    protocol,
-                    status,
-                };
-                let of_device = Counter::DeviceActions {
-                    device: action.device,
-                    protocol,
-                    status,
-                };
-                vec![of_customer, of_device]
+                vec![Counter::of_action(action, action.status)]
             }
             Self::Put(Change::PutCampaignDevice { campaign, row, .. }) => {
                 vec![Counter::CampaignDevices {

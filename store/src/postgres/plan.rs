@@ -694,8 +694,6 @@ impl Steps {
                     code::of_status(*status).into(),
                 ],
             ),
-            // A device has few requests: they are counted when somebody asks.
-            Counter::DeviceActions { .. } => return,
             Counter::Devices(customer) => (SqlTable::DeviceCount, vec![customer.as_str().into()]),
             Counter::CampaignDevices { campaign, state } => (
                 SqlTable::CampaignDeviceCount,

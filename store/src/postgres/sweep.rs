@@ -13,7 +13,7 @@ use super::fault::PostgresFault;
 use super::fence::begin_unless_superseded;
 use super::partitions::{Daily, Partitions};
 use super::sql_types::{SqlId, SqlTime};
-use crate::{ENTRIES_SWEPT_MS, Retention, SweepReport};
+use crate::{Retention, SWEPT_MS, SweepReport};
 
 /// The things that one sweep removes at most, however much is requested: commits wait meanwhile.
 const THINGS_MAX: i64 = 4_096;
@@ -65,7 +65,7 @@ pub(super) async fn sweep(
     let former_sims = "DELETE FROM former_sim WHERE last_entry < $1";
     let former_sims = client.prepare_cached(former_sims).await?;
     client
-        .execute(&former_sims, &[&entries_end(retention)])
+        .execute(&former_sims, &[&end_of_spans(retention.entries_before)])
         .await?;
     client.batch_execute("COMMIT").await?;
     Ok(swept)
@@ -98,11 +98,10 @@ impl Kind {
     }
 }
 
-/// The id before which entries are due: those of a span of time that has ended.
-fn entries_end(retention: &Retention) -> SqlId {
-    let before = retention.entries_before.as_ms();
-    let span = before.div_euclid(ENTRIES_SWEPT_MS);
-    SqlId::made_from(Timestamp::from_ms(span.saturating_mul(ENTRIES_SWEPT_MS)))
+/// The id before which the rows of spans of time are due that have ended by an instant.
+fn end_of_spans(before: Timestamp) -> SqlId {
+    let span = before.as_ms().div_euclid(SWEPT_MS);
+    SqlId::made_from(Timestamp::from_ms(span.saturating_mul(SWEPT_MS)))
 }
 
 fn kinds(retention: &Retention, slot: u8) -> Vec<Kind> {
@@ -117,9 +116,9 @@ fn kinds(retention: &Retention, slot: u8) -> Vec<Kind> {
         kind(IDEMPOTENCY, Box::new(SqlTime(retention.idempotency_before))),
         Kind {
             sql: actions(slot),
-            due: id(retention.actions_before),
+            due: Box::new(end_of_spans(retention.actions_before)),
         },
-        kind(ENTRIES, Box::new(entries_end(retention))),
+        kind(ENTRIES, Box::new(end_of_spans(retention.entries_before))),
         kind(EVENTS, id(retention.events_before)),
         kind(
             DEAD_LETTERS,

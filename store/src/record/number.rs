@@ -1,8 +1,9 @@
 //! How are single numbers and keys stored: counts, epochs, the owner of a name, the end of a
-//! log, a sequence number?
+//! log, a sequence number, an instant?
 
 use engine::delivery::backlog::Sequence;
 use engine::ids::{DeviceKey, EntryId};
+use engine::moment::Timestamp;
 
 use super::{Unreadable, check_version};
 
@@ -56,6 +57,17 @@ pub(crate) fn write_sequence(sequence: Sequence) -> [u8; 9] {
 /// Reads a sequence number.
 pub(crate) fn read_sequence(value: &[u8]) -> Result<Sequence, Unreadable> {
     exactly(value).map(u64::from_be_bytes).map(Sequence)
+}
+
+/// Writes an instant.
+pub(crate) fn write_instant(at: Timestamp) -> [u8; 9] {
+    behind_version(at.as_ms().to_be_bytes())
+}
+
+/// Reads an instant.
+pub(crate) fn read_instant(value: &[u8]) -> Result<Timestamp, Unreadable> {
+    let ms = exactly(value).map(i64::from_be_bytes);
+    ms.map(Timestamp::from_ms)
 }
 
 fn behind_version<const N: usize, const M: usize>(bytes: [u8; N]) -> [u8; M] {

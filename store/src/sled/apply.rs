@@ -15,7 +15,7 @@ use super::kv::{self, Rows};
 use super::ledger::Ledger;
 use super::names::name_rows;
 use super::overlay::Overlay;
-use super::plan::actions::{creations_of, updates_of};
+use super::plan::actions::lists_of;
 use super::plan::{Check, Plan, PlanStep, address_of};
 use super::{definitions, destinations, device_log, jobs, listing, sms};
 use crate::CommitError;
@@ -72,30 +72,11 @@ pub(super) fn remove_action(indexed: IVec, rows: &mut Overlay<'_>) -> Result<(),
     };
     let action = record::action::read_action(&value)?;
     rows.erase(key)?;
-    for row in creations_of(&action, action.status) {
+    for (row, _) in lists_of(&action, action.state()) {
         rows.remove(row);
     }
-    for row in updates_of(&action, action.state()) {
-        rows.remove(row);
-    }
-    let (protocol, status) = (action.protocol(), action.status);
-    if status.is_pending() {
-        rows.remove(key::action::pending(action.device, action.id));
-    } else {
-        rows.remove(key::action::final_action(action.id));
-    }
-    let of_customer = Counter::CustomerActions {
-        customer: action.customer,
-        protocol,
-        status,
-    };
-    let of_device = Counter::DeviceActions {
-        device: action.device,
-        protocol,
-        status,
-    };
-    rows.add(IVec::from(key::counter(&of_customer)), -1)?;
-    rows.add(IVec::from(key::counter(&of_device)), -1)
+    let counter = Counter::of_action(&action, action.status);
+    rows.add(IVec::from(key::counter(&counter)), -1)
 }
 
 fn all_hold(checks: &[Check], rows: &Overlay<'_>) -> Result<bool, Fault> {

@@ -65,14 +65,14 @@ pub(crate) enum Table {
     Action = 17,
     ActionOfCustomer = 18,
     ActionOfDevice = 19,
-    Final = 20,
+    // 20 listed each final request, up to format 12.
     // 21 held the entries of format 1, which were not ordered by kind.
     // 22 and 23 listed each entry by its SIM and by its age, up to format 7.
     RemovedLog = 24,
     Piece = 25,
     EntryPayload = 26,
     ActionOfCustomerByUpdate = 27,
-    ActionOfDeviceByUpdate = 28,
+    // 28 listed the requests of a device by their last change, up to format 12.
     Idempotency = 29,
     IdempotencyByAge = 30,
     // 31 and 32 held single events and their ages, up to format 6.
@@ -108,6 +108,7 @@ pub(crate) enum Table {
     FormerSim = 63,
     WakeUpSms = 64,
     SmsOfMessage = 65,
+    FinalByAge = 66,
     Job = 70,
     JobRequest = 71,
     JobPart = 72,
@@ -139,7 +140,7 @@ pub(crate) enum Table {
 
 impl Table {
     /// Every table.
-    pub(crate) const ALL: [Self; 83] = [
+    pub(crate) const ALL: [Self; 82] = [
         Self::Format,
         Self::Epoch,
         Self::Counter,
@@ -158,12 +159,11 @@ impl Table {
         Self::Action,
         Self::ActionOfCustomer,
         Self::ActionOfDevice,
-        Self::Final,
+        Self::FinalByAge,
         Self::RemovedLog,
         Self::Piece,
         Self::EntryPayload,
         Self::ActionOfCustomerByUpdate,
-        Self::ActionOfDeviceByUpdate,
         Self::Idempotency,
         Self::IdempotencyByAge,
         Self::ValuePage,
@@ -316,16 +316,7 @@ pub(crate) fn counter(counter: &Counter) -> Key {
             .byte(code::of_protocol(*protocol))
             .byte(code::of_status(*status))
             .end(),
-        Counter::DeviceActions {
-            device,
-            protocol,
-            status,
-        } => Builder::of(Table::Counter)
-            .byte(2)
-            .bytes(device.as_bytes())
-            .byte(code::of_protocol(*protocol))
-            .byte(code::of_status(*status))
-            .end(),
+        // 2 counted the requests of each device, up to format 12.
         Counter::Devices(customer) => Builder::of(Table::Counter)
             .byte(3)
             .text(customer.as_str())
@@ -532,6 +523,7 @@ fn device_name_of(kind: u8, name: &[u8]) -> Key {
 
 #[cfg(test)]
 mod tests {
+    use engine::action::{Protocol, Status};
     use engine::ids::{ActionId, DeviceId, DeviceKey, JobId, SmsId};
     use engine::tags::Tag;
 
@@ -574,11 +566,11 @@ mod tests {
     #[test]
     fn a_window_of_ids_includes_both_its_ends() {
         let mut m = engine::moment::Moment::new(ms(1_000), 7);
-        let id = append(action::final_actions(), m.uuid().as_bytes());
+        let id = append(job::jobs(), m.uuid().as_bytes());
         let within = |from, until| {
             let (first, end) = (
-                ids_from(action::final_actions(), ms(from)),
-                ids_after(action::final_actions(), ms(until)),
+                ids_from(job::jobs(), ms(from)),
+                ids_after(job::jobs(), ms(until)),
             );
             first <= id && id < end
         };
@@ -606,7 +598,7 @@ mod tests {
             device::tagged(&acme, &tag),
             device::at([10, 0, 0, 1].into()),
             action::all_pending(),
-            action::final_actions(),
+            action::final_from_bucket(0),
             log::from_bucket(0),
             log::removed(),
             event::removed(),
@@ -634,8 +626,13 @@ mod tests {
             customers_counted(),
             device::record(device),
             device::at_address([10, 0, 0, 1].into(), device),
-            action::pending(device, ActionId::from_bytes([0xff; 16])),
-            action::final_action(ActionId::from_bytes([0xff; 16])),
+            action::action_of_device(
+                device,
+                Protocol::Udp,
+                Status::Scheduled,
+                ActionId::from_bytes([0xff; 16]),
+            ),
+            action::final_by_age(0, &acme),
             log::removed_of(&acme),
             event::removed_of(device),
             event::newest_number(),

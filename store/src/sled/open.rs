@@ -33,9 +33,10 @@ use crate::record::number;
 /// API client was one of a customer, and SMS were not found by the message ids of their parts; up
 /// to format 9 the service had no key of its own, and there were no firmware images and campaigns;
 /// up to format 10 the newest events were kept under one number for all devices, and each name of a
-/// device had a row of its own; up to format 11 each last known value had one. No release wrote
-/// them.
-pub(super) const FORMAT: u64 = 12;
+/// device had a row of its own; up to format 11 each last known value had one; up to format 12 the
+/// requests of a device were counted and listed by their last changes, each final one had a row by
+/// its age, and one in progress was listed by its last change. No release wrote them.
+pub(super) const FORMAT: u64 = 13;
 
 /// The memory sled uses for the tree: enough for the indexes of a million devices, and fixed,
 /// because sled's own default of 1 GiB is more than a small machine has.

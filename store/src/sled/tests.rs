@@ -361,6 +361,13 @@ fn removed_and_swept_things_leave_no_row() {
         wait(store.sweep(Retention::NOTHING, 100)).map(|swept| swept.removed),
         Ok(2 + blocks + 1 + 2)
     );
+    // What says that there may be old requests goes when these would be due.
+    let actions_due = Retention {
+        actions_before: at(600),
+        ..Retention::NOTHING
+    };
+    let swept = wait(store.sweep(actions_due, 100));
+    assert_eq!(swept.map(|swept| swept.removed), Ok(0));
     drop(store);
 
     let opened = open::open(&options).unwrap();

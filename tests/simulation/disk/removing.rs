@@ -61,18 +61,6 @@ impl Durable {
     }
 
     fn count_out(&mut self, action: &Action) {
-        let (protocol, status) = (action.protocol(), action.status);
-        let of_customer = Counter::CustomerActions {
-            customer: action.customer.clone(),
-            protocol,
-            status,
-        };
-        let of_device = Counter::DeviceActions {
-            device: action.device,
-            protocol,
-            status,
-        };
-        self.count_by(of_customer, -1);
-        self.count_by(of_device, -1);
+        self.count_by(Counter::of_action(action, action.status), -1);
     }
 }

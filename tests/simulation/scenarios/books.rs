@@ -63,10 +63,10 @@ fn counters_equal_a_recount() {
     world.pass(MINUTE);
     world.create(read(ZONE));
     let counted = Status::ALL.map(|status| {
-        let device = world.disk.durable.key(0);
+        let customer = world.disk.durable.profile(0).customer.clone();
         let protocol = Protocol::Lwm2m;
-        world.disk.durable.count(&Counter::DeviceActions {
-            device,
+        world.disk.durable.count(&Counter::CustomerActions {
+            customer,
             protocol,
             status,
         })
@@ -126,10 +126,10 @@ fn removed_requests_are_not_counted() {
     world.pass(8 * 24 * HOUR);
     world.sweep();
     for status in Status::ALL {
-        let device = world.disk.durable.key(0);
+        let customer = world.disk.durable.profile(0).customer.clone();
         let protocol = Protocol::Lwm2m;
-        let count = world.disk.durable.count(&Counter::DeviceActions {
-            device,
+        let count = world.disk.durable.count(&Counter::CustomerActions {
+            customer,
             protocol,
             status,
         });

@@ -435,5 +435,5 @@ fn registering_again_during_an_exchange_keeps_the_exchange() {
     let answer: Message = fixture.piggybacked(Code::CONTENT).with_payload("87");
     fixture.at(S).register();
     assert_eq!(fixture.next_deadline(), sent("CON GET /3/0/9 accept 0 m1"));
-    assert!(fixture.receives(HOME, &answer)[6].starts_with("save #1 InProgress -> Succeeded"));
+    assert!(fixture.receives(HOME, &answer)[4].starts_with("save #1 InProgress -> Succeeded"));
 }

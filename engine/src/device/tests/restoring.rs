@@ -179,7 +179,7 @@ fn a_request_that_expired_while_the_service_was_down_is_not_sent() {
     assert_eq!(fixture.update(), updated(102));
     let effects = fixture.timeout();
     assert!(
-        effects[5].starts_with("save #1 Scheduled -> Failed"),
+        effects[3].starts_with("save #1 Scheduled -> Failed"),
         "{effects:?}"
     );
 }

@@ -138,7 +138,7 @@ fn only_the_peer_of_the_request_may_continue() {
     assert_eq!(effects, sent_to_server("CON GET /a block2 1/16 m2"));
     let last = fixture.answer_in_block(1, No, "!");
     assert_eq!(fixture.receives(HOME, &last), Lines::new());
-    assert_eq!(fixture.receives(SERVER, &last).len(), 7);
+    assert_eq!(fixture.receives(SERVER, &last).len(), 5);
 }
 
 #[test]

@@ -216,11 +216,11 @@ fn messages_from_a_former_address_are_not_remembered_for_the_present_one() {
     fixture.at(S).receives(ELSEWHERE, &message);
     let effects = fixture.receives(HOME, &answer);
     assert!(
-        effects[6].starts_with("save #1 InProgress -> Succeeded"),
+        effects[4].starts_with("save #1 InProgress -> Succeeded"),
         "{effects:?}"
     );
-    assert_eq!(effects[7], format!("send {HOME}: ACK to 102"));
-    assert_eq!(effects.len(), 8);
+    assert_eq!(effects[5], format!("send {HOME}: ACK to 102"));
+    assert_eq!(effects.len(), 6);
     // The same bytes from the present address are no longer an answer.
     let expected = vec![format!("send {ELSEWHERE}: RST to 102")];
     assert_eq!(fixture.receives(ELSEWHERE, &answer), expected);

@@ -248,7 +248,7 @@ fn an_operation_the_model_does_not_allow_is_sent_anyway() {
         fixture.ask(request);
         let effects = fixture.answer(Code::METHOD_NOT_ALLOWED, "");
         let failed = "save #1 InProgress -> Failed 1/1 \"405\" \"the device answered 4.05\"";
-        assert_eq!(effects[5], failed);
+        assert_eq!(effects[3], failed);
     }
 }
 

@@ -84,7 +84,7 @@ fn every_uplink_releases_waiting_requests() {
             let mut fixture = DeviceFixture::registered();
             fixture.ask(new.when_active());
             let effects = uplink(fixture.at(S));
-            let began = &moved("#1", Scheduled, InProgress, "1/1")[5];
+            let began = &moved("#1", Scheduled, InProgress, "1/1")[3];
             assert!(effects.contains(began), "{what}: {effects:?}");
         }
     }

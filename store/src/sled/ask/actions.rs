@@ -2,7 +2,9 @@
 //!
 //! The keys of an index are in order within one protocol and status. A list over several of them
 //! merges as many ranges, from the end its order begins at, so its cost grows with what is skipped
-//! and shown and not with what exists; its total is a sum of counts.
+//! and shown and not with what exists. Two things are few, and are read as a whole instead of
+//! having rows that each request would write: the requests of one device, for its total and for
+//! their order by last change, and the requests of a customer in progress, for that order.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -13,12 +15,12 @@ use engine::idempotency::{IdempotencyKey, IdempotencyRecord};
 use engine::ids::ActionId;
 use engine::query::listed::ListedAction;
 use engine::query::{ActionFilter, ActionOrder, Page, PageRequest};
-use sled::{Db, Iter};
+use sled::{Db, IVec};
 
 use super::{count, load, rows_of};
-use crate::record::Unreadable;
 use crate::record::action::read_action;
 use crate::record::idempotency::read_idempotency_record;
+use crate::record::{Unreadable, number};
 use crate::sled::fault::Fault;
 use crate::sled::key::action::Updated;
 use crate::sled::key::{self, Key};
@@ -37,14 +39,14 @@ pub(in crate::sled) fn actions(
     let mut total = 0;
     let mut ranges = Vec::new();
     for (protocol, status) in kinds(filter) {
-        total += count(db, &counter(filter, protocol, status))?;
-        ranges.push(Range::of(db, filter, protocol, status));
+        total += total_of(db, filter, protocol, status)?;
+        ranges.push(range_of(db, filter, protocol, status)?);
     }
     let mut items = Vec::new();
     if page.skip() < total {
         let ids = match direction(filter.order) {
-            Direction::Ascending => page_of_ids(ranges, page, Range::first, Reverse)?,
-            Direction::Descending => page_of_ids(ranges, page, Range::last, |place| place)?,
+            Direction::Ascending => page_of_ids(ranges, page, Range::next, Reverse)?,
+            Direction::Descending => page_of_ids(ranges, page, Range::next_back, |place| place)?,
         };
         for id in ids {
             let found = action(db, id)?;
@@ -83,60 +85,50 @@ fn direction(order: ActionOrder) -> Direction {
     }
 }
 
-/// Reads the position of a request from its key and the prefix of its range.
-type ReadPosition = fn(&[u8], &[u8]) -> Option<Updated>;
+/// The requests of one protocol in one status, in order.
+type Range = Box<dyn DoubleEndedIterator<Item = Result<Updated, Fault>>>;
 
-/// The requests of one protocol in one status, in the order of their keys.
-struct Range {
-    rows: Iter,
-    place: ReadPosition,
-    beginning: Key,
+fn range_of(
+    db: &Db,
+    filter: &ActionFilter,
+    protocol: Protocol,
+    status: Status,
+) -> Result<Range, Fault> {
+    let by_update = match filter.order {
+        ActionOrder::Created | ActionOrder::CreatedDescending => false,
+        ActionOrder::Updated | ActionOrder::UpdatedDescending => !status.is_untouched(),
+    };
+    if by_update && !status.is_pending() && filter.device.is_none() {
+        let beginning = key::action::updates_of_customer(&filter.customer, protocol, status);
+        let rows = rows_of(db, &beginning).keys();
+        let place = move |key: &[u8]| Updated::from_key(key, &beginning);
+        return Ok(Box::new(rows.map(move |key| known(place(&key?)))));
+    }
+    let rows = rows_of(db, &creations(filter, protocol, status));
+    if by_update {
+        let mut changes = rows.map(changed).collect::<Result<Vec<_>, _>>()?;
+        changes.sort_unstable();
+        return Ok(Box::new(changes.into_iter().map(Ok)));
+    }
+    Ok(Box::new(rows.keys().map(|key| known(created(&key?)))))
 }
 
-impl Range {
-    fn of(db: &Db, filter: &ActionFilter, protocol: Protocol, status: Status) -> Self {
-        let by_update = match filter.order {
-            ActionOrder::Created | ActionOrder::CreatedDescending => false,
-            ActionOrder::Updated | ActionOrder::UpdatedDescending => !status.is_untouched(),
-        };
-        let (beginning, place): (Key, ReadPosition) = if by_update {
-            (updates(filter, protocol, status), Updated::from_key)
-        } else {
-            (creations(filter, protocol, status), created)
-        };
-        Self {
-            rows: rows_of(db, &beginning),
-            place,
-            beginning,
-        }
-    }
+fn known(place: Option<Updated>) -> Result<Updated, Fault> {
+    Ok(place.ok_or(Unreadable::Damaged("an index of actions"))?)
+}
 
-    fn first(&mut self) -> Result<Option<Updated>, Fault> {
-        let row = self.rows.next();
-        self.place_of(row)
-    }
-
-    fn last(&mut self) -> Result<Option<Updated>, Fault> {
-        let row = self.rows.next_back();
-        self.place_of(row)
-    }
-
-    fn place_of(
-        &self,
-        row: Option<sled::Result<(sled::IVec, sled::IVec)>>,
-    ) -> Result<Option<Updated>, Fault> {
-        let Some(row) = row else {
-            return Ok(None);
-        };
-        let (key, _) = row?;
-        let place = (self.place)(&key, &self.beginning);
-        let place = place.ok_or(Unreadable::Damaged("an index of actions"))?;
-        Ok(Some(place))
-    }
+/// The position of a request in the order of last changes, from its row by creation.
+fn changed(row: sled::Result<(IVec, IVec)>) -> Result<Updated, Fault> {
+    let (key, row) = row?;
+    let at = number::read_instant(&row)?;
+    Ok(Updated {
+        at,
+        ..known(created(&key))?
+    })
 }
 
 /// The position of a request in the order of creation: its id contains the time.
-fn created(key: &[u8], _: &[u8]) -> Option<Updated> {
+fn created(key: &[u8]) -> Option<Updated> {
     let id = key::last_id(key)?;
     Some(Updated {
         at: key::made_at(id),
@@ -154,32 +146,34 @@ fn kinds(filter: &ActionFilter) -> impl Iterator<Item = (Protocol, Status)> {
     })
 }
 
-fn counter(filter: &ActionFilter, protocol: Protocol, status: Status) -> Key {
-    key::counter(&match filter.device {
-        Some(device) => Counter::DeviceActions {
-            device,
+/// How many requests a range has.
+fn total_of(
+    db: &Db,
+    filter: &ActionFilter,
+    protocol: Protocol,
+    status: Status,
+) -> Result<u64, Fault> {
+    if filter.device.is_none() {
+        let customer = filter.customer.clone();
+        let counter = Counter::CustomerActions {
+            customer,
             protocol,
             status,
-        },
-        None => Counter::CustomerActions {
-            customer: filter.customer.clone(),
-            protocol,
-            status,
-        },
-    })
+        };
+        return count(db, &key::counter(&counter));
+    }
+    let mut total = 0;
+    for key in rows_of(db, &creations(filter, protocol, status)).keys() {
+        key?;
+        total += 1;
+    }
+    Ok(total)
 }
 
 fn creations(filter: &ActionFilter, protocol: Protocol, status: Status) -> Key {
     match filter.device {
         Some(device) => key::action::actions_of_device(device, protocol, status),
         None => key::action::actions_of_customer(&filter.customer, protocol, status),
-    }
-}
-
-fn updates(filter: &ActionFilter, protocol: Protocol, status: Status) -> Key {
-    match filter.device {
-        Some(device) => key::action::updates_of_device(device, protocol, status),
-        None => key::action::updates_of_customer(&filter.customer, protocol, status),
     }
 }
 
@@ -196,12 +190,16 @@ fn passes(action: &Action, filter: &ActionFilter) -> bool {
 fn page_of_ids<R: Ord>(
     mut ranges: Vec<Range>,
     page: PageRequest,
-    next: impl Fn(&mut Range) -> Result<Option<Updated>, Fault>,
+    next: impl Fn(&mut Range) -> Option<Result<Updated, Fault>>,
     rank: impl Fn(Updated) -> R,
 ) -> Result<Vec<ActionId>, Fault> {
     let mut heads = BinaryHeap::new();
     for (number, range) in ranges.iter_mut().enumerate() {
-        heads.extend(next(range)?.map(|place| (rank(place), number, place.id)));
+        heads.extend(
+            next(range)
+                .transpose()?
+                .map(|place| (rank(place), number, place.id)),
+        );
     }
     let mut skip = page.skip();
     let mut last = None;
@@ -209,7 +207,11 @@ fn page_of_ids<R: Ord>(
     let mut ids = Vec::new();
     while let Some((_, number, id)) = heads.pop() {
         if let Some(range) = ranges.get_mut(number) {
-            heads.extend(next(range)?.map(|place| (rank(place), number, place.id)));
+            heads.extend(
+                next(range)
+                    .transpose()?
+                    .map(|place| (rank(place), number, place.id)),
+            );
         }
         if last.replace(id) == Some(id) {
             continue;

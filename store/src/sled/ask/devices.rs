@@ -142,6 +142,8 @@ pub(in crate::sled) fn restored(
         let action = actions::action(db, ActionId::from_bytes(id))?;
         pending.extend(action.filter(|action| action.status.is_pending()));
     }
+    // The rows are in the order of protocols and statuses.
+    pending.sort_unstable_by_key(|action| action.id);
     Ok(Some(RestoredDevice {
         profile,
         record,

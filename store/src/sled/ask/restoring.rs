@@ -89,6 +89,8 @@ impl LiveDevices {
             ids.extend(self.pending.request()?);
             self.pending.step()?;
         }
+        // The rows are in the order of protocols and statuses.
+        ids.sort_unstable();
         Ok(Some((device, ids)))
     }
 

@@ -1,6 +1,7 @@
 //! Which schedules are there, and which requests of their last jobs are open?
 
-use engine::ids::{CustomerId, DeviceKey, JobId, ScheduleId};
+use engine::action::Status;
+use engine::ids::{CustomerId, JobId, ScheduleId};
 use engine::job::JobOutcome;
 use engine::query::{Page, PageRequest};
 use engine::schedule::{OpenRequest, Schedule, ScheduleContents};
@@ -8,10 +9,11 @@ use sled::Db;
 
 use super::jobs::job;
 use super::{load, newest_page, rows_of};
+use crate::record::action::read_status;
 use crate::record::job::read_job_part;
 use crate::record::schedule::{read_schedule, read_schedule_contents};
 use crate::sled::fault::Fault;
-use crate::sled::key;
+use crate::sled::{key, kv};
 
 /// A schedule of a customer.
 pub(in crate::sled) fn schedule(
@@ -56,7 +58,7 @@ pub(in crate::sled) fn open_requests(
     number: u32,
 ) -> Result<Option<Vec<OpenRequest>>, Fault> {
     let part = load(db, &key::job::part(id, number), read_job_part)?;
-    let Some((job, devices)) = job(db, id)?.zip(part) else {
+    let Some((_, devices)) = job(db, id)?.zip(part) else {
         return Ok(None);
     };
     let mut open = Vec::new();
@@ -65,8 +67,9 @@ pub(in crate::sled) fn open_requests(
             Some(JobOutcome::Accepted(action) | JobOutcome::RequestOpen(action)) => action,
             Some(JobOutcome::Refused(_) | JobOutcome::Unserved(_)) | None => continue,
         };
-        let key = DeviceKey::of(&job.customer, &device.device);
-        if db.contains_key(key::action::pending(key, action))? {
+        let status = db.get(key::action::action(action))?;
+        let status = status.map(|head| read_status(kv::beginning(&head)));
+        if status.transpose()?.is_some_and(Status::is_pending) {
             open.push((device.device, action));
         }
     }

@@ -133,9 +133,9 @@ const DAMAGED: [(Table, Damage, &str, Problem); 65] = [
         Problem::Missing,
     ),
     (
-        Table::Final,
+        Table::FinalByAge,
         Removed,
-        "rows of requests that are final",
+        "rows of final requests by age",
         Problem::Missing,
     ),
     (Table::Action, Overwritten, "requests", Problem::Unreadable),
@@ -151,7 +151,12 @@ const DAMAGED: [(Table, Damage, &str, Problem); 65] = [
         "rows of requests by customer",
         Problem::Missing,
     ),
-    (Table::ActionOfDevice, Removed, COUNTS, Problem::Different),
+    (
+        Table::ActionOfDevice,
+        Removed,
+        "rows of requests by device",
+        Problem::Missing,
+    ),
     (
         Table::ActionOfCustomerByUpdate,
         Removed,

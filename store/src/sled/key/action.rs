@@ -7,11 +7,6 @@ use engine::moment::Timestamp;
 use super::{Builder, Key, Table, append, instant_of, rest_of};
 use crate::record::code;
 
-/// Index: a request of a device that is not final.
-pub(crate) fn pending(device: DeviceKey, action: ActionId) -> Key {
-    append(pending_of(device), action.as_bytes())
-}
-
 /// The prefix of the keys of a device's requests that are not final.
 pub(crate) fn pending_of(device: DeviceKey) -> Key {
     append(all_pending(), device.as_bytes())
@@ -27,7 +22,7 @@ pub(crate) fn action(id: ActionId) -> Key {
     Builder::of(Table::Action).bytes(id.as_bytes()).end()
 }
 
-/// Index: an action request of a customer, of a protocol and in a status.
+/// Index: an action request of a customer, of a protocol and in a status, by its creation.
 pub(crate) fn action_of_customer(
     customer: &CustomerId,
     protocol: Protocol,
@@ -53,7 +48,7 @@ pub(crate) fn actions_of_customer(
         .end()
 }
 
-/// Index: an action request of a device, of a protocol and in a status.
+/// Index: an action request of a device, of a protocol and in a status, by its creation.
 pub(crate) fn action_of_device(
     device: DeviceKey,
     protocol: Protocol,
@@ -63,9 +58,14 @@ pub(crate) fn action_of_device(
     append(actions_of_device(device, protocol, status), id.as_bytes())
 }
 
-/// The prefix of the keys of a device's action requests of a protocol in a status.
+/// The prefix of the keys of a device's action requests of a protocol in a status. Those that are
+/// not final are apart from the others, so that a start reads nothing else.
 pub(crate) fn actions_of_device(device: DeviceKey, protocol: Protocol, status: Status) -> Key {
-    Builder::of(Table::ActionOfDevice)
+    let table = match status.is_pending() {
+        true => Table::Pending,
+        false => Table::ActionOfDevice,
+    };
+    Builder::of(table)
         .bytes(device.as_bytes())
         .byte(code::of_protocol(protocol))
         .byte(code::of_status(status))
@@ -91,26 +91,6 @@ pub(crate) fn updates_of_customer(
 ) -> Key {
     Builder::of(Table::ActionOfCustomerByUpdate)
         .text(customer.as_str())
-        .byte(code::of_protocol(protocol))
-        .byte(code::of_status(status))
-        .end()
-}
-
-/// Index: an action request of a device, of a protocol and in a status, by its last change.
-pub(crate) fn updated_action_of_device(
-    device: DeviceKey,
-    protocol: Protocol,
-    status: Status,
-    updated: Updated,
-) -> Key {
-    updated.behind(updates_of_device(device, protocol, status))
-}
-
-/// The prefix of the keys of a device's action requests of a protocol in a status, ordered by their
-/// last change.
-pub(crate) fn updates_of_device(device: DeviceKey, protocol: Protocol, status: Status) -> Key {
-    Builder::of(Table::ActionOfDeviceByUpdate)
-        .bytes(device.as_bytes())
         .byte(code::of_protocol(protocol))
         .byte(code::of_status(status))
         .end()
@@ -143,12 +123,36 @@ impl Updated {
     }
 }
 
-/// Index: an action request that is final.
-pub(crate) fn final_action(id: ActionId) -> Key {
-    append(final_actions(), id.as_bytes())
+/// The row that exists while a customer has final action requests that were created in a bucket.
+pub(crate) fn final_by_age(bucket: u32, customer: &CustomerId) -> Key {
+    append(final_from_bucket(bucket), customer.as_str().as_bytes())
 }
 
-/// The prefix of the keys of final action requests; their order is that of creation.
-pub(crate) fn final_actions() -> Key {
-    Builder::of(Table::Final).end()
+/// Where such rows of a bucket and of those after it begin.
+pub(crate) fn final_from_bucket(bucket: u32) -> Key {
+    Builder::of(Table::FinalByAge)
+        .bytes(&bucket.to_be_bytes())
+        .end()
+}
+
+/// The bucket and the customer of such a row.
+pub(crate) fn of_age(by_age: &[u8]) -> Option<(u32, CustomerId)> {
+    let rest = rest_of(by_age, &Table::FinalByAge.prefix());
+    let (bucket, customer) = rest.split_first_chunk()?;
+    let customer = CustomerId::parse(std::str::from_utf8(customer).ok()?).ok()?;
+    Some((u32::from_be_bytes(*bucket), customer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn customer_and_bucket_are_read_from_the_row_of_a_bucket() {
+        let customer = CustomerId::parse("acme").unwrap();
+        let key = final_by_age(300, &customer);
+        assert_eq!(of_age(&key), Some((300, customer)));
+        assert!(final_from_bucket(300) < key && key < final_from_bucket(301));
+        assert_eq!(of_age(&Table::FinalByAge.prefix()), None);
+    }
 }

@@ -18,11 +18,10 @@ pub(crate) struct CountedRows {
 pub(crate) type Group = fn(&[u8]) -> Option<&[u8]>;
 
 /// Every kind of count of which each row is one more.
-pub(crate) fn all() -> [CountedRows; 7] {
+pub(crate) fn all() -> [CountedRows; 6] {
     let counts = |kind| Builder::of(Table::Counter).byte(kind).end();
     let all = [
         (counts(1), Table::ActionOfCustomer, customer_and_2 as Group),
-        (counts(2), Table::ActionOfDevice, |rest| rest.get(..18)),
         (counts(3), Table::DeviceOfCustomer, customer),
         (counts(5), Table::DeviceOfCustomer, customer_and_1),
         (
@@ -67,7 +66,7 @@ fn customer_and_tag(rest: &[u8]) -> Option<&[u8]> {
 mod tests {
     use engine::action::{Protocol, Status};
     use engine::change::Counter;
-    use engine::ids::{ActionId, CustomerId, DeviceId, DeviceKey, JobId, SmsId};
+    use engine::ids::{ActionId, CustomerId, DeviceId, JobId, SmsId};
     use engine::tags::Tag;
 
     use super::*;
@@ -77,16 +76,10 @@ mod tests {
     #[test]
     fn the_count_of_a_row_is_found_by_its_key() {
         let customer = CustomerId::parse("acme").unwrap();
-        let key = DeviceKey::from_bytes([0; 16]);
         let (protocol, status) = (Protocol::Udp, Status::Failed);
         let id = ActionId::from_bytes([7; 16]);
         let of_customer = Counter::CustomerActions {
             customer: customer.clone(),
-            protocol,
-            status,
-        };
-        let of_device = Counter::DeviceActions {
-            device: key,
             protocol,
             status,
         };
@@ -97,10 +90,6 @@ mod tests {
             (
                 action::action_of_customer(&customer, protocol, status, id),
                 counter(&of_customer),
-            ),
-            (
-                action::action_of_device(key, protocol, status, id),
-                counter(&of_device),
             ),
             (listed.clone(), counter(&Counter::Devices(customer.clone()))),
             (listed, device::counted(&customer, flags)),

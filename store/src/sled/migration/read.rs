@@ -231,11 +231,10 @@ fn reader(table: Table) -> Option<RecordReader> {
         | Table::Pending
         | Table::ActionOfCustomer
         | Table::ActionOfDevice
-        | Table::Final
+        | Table::FinalByAge
         | Table::Piece
         | Table::EntryPayload
         | Table::ActionOfCustomerByUpdate
-        | Table::ActionOfDeviceByUpdate
         | Table::IdempotencyByAge
         | Table::ValuePage
         | Table::EntryCount

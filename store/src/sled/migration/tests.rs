@@ -87,7 +87,8 @@ fn pages_of(source: &WholeStore) -> Vec<MovedPage<PageRows>> {
 }
 
 /// The rows that are compared: all but those that depend on when their records were committed, the
-/// counts that batches add (the check compares them), and the SMS that are removed and not moved.
+/// counts that batches add and the rows of final requests by age (the check compares them), and the
+/// SMS that are removed and not moved.
 /// Last values are compared by device, whether a page has them yet or not.
 fn rows_of(store: &WholeStore) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let db = store.rows.db();
@@ -117,6 +118,7 @@ fn rows_of(store: &WholeStore) -> BTreeMap<Vec<u8>, Vec<u8>> {
             Table::Piece,
             Table::Counter,
             Table::CampaignDevicesCounted,
+            Table::FinalByAge,
         ];
         if of(&left_out) || has_removed_sms && of(&of_sms) {
             continue;

@@ -1,10 +1,12 @@
 //! Which rows store and list an action request?
 
-use engine::action::{Action, ActionState, Status};
+use engine::action::{Action, ActionState};
+use sled::IVec;
 
 use super::{PlanStep, Steps};
-use crate::record;
+use crate::record::{self, number};
 use crate::sled::key::action::Updated;
+use crate::sled::key::log::count::BucketSize;
 use crate::sled::key::{self, Key};
 
 impl Steps {
@@ -19,74 +21,48 @@ impl Steps {
         if was == Some(now) {
             return;
         }
-        if was.map(|was| was.status) != Some(now.status) {
-            self.move_action(was.map(|was| was.status), action);
-        }
         if let Some(was) = was {
-            for row in updates_of(action, was) {
-                self.0.push(PlanStep::Remove(row.into()));
-            }
+            let rows = lists_of(action, was);
+            self.0
+                .extend(rows.map(|(key, _)| PlanStep::Remove(key.into())));
         }
-        for row in updates_of(action, now) {
-            self.put(row, &[]);
-        }
-    }
-
-    /// Lists a request under its status.
-    fn move_action(&mut self, was: Option<Status>, action: &Action) {
-        if let Some(was) = was {
-            for row in creations_of(action, was) {
-                self.0.push(PlanStep::Remove(row.into()));
-            }
-        }
-        for row in creations_of(action, action.status) {
-            self.put(row, &[]);
-        }
-        let pending = key::action::pending(action.device, action.id);
-        let done = key::action::final_action(action.id);
-        match (was.map(Status::is_pending), action.status.is_pending()) {
-            (None, true) => self.put(pending, &[]),
-            (None, false) => self.put(done, &[]),
-            (Some(true), false) => {
-                self.0.push(PlanStep::Remove(pending.into()));
-                self.put(done, &[]);
-            }
-            (Some(false), true) => {
-                self.0.push(PlanStep::Remove(done.into()));
-                self.put(pending, &[]);
-            }
-            (Some(true), true) | (Some(false), false) => {}
+        let rows = lists_of(action, now);
+        self.0
+            .extend(rows.map(|(key, row)| PlanStep::Put(key.into(), row)));
+        let was_pending = was.is_none_or(|was| was.status.is_pending());
+        if was_pending && !now.status.is_pending() {
+            let bucket = BucketSize::FiveSeconds.bucket(key::made_at(*action.id.as_bytes()));
+            self.mark(key::action::final_by_age(bucket, &action.customer));
         }
     }
 }
 
-/// The rows that list a request by its creation, in a status.
-pub(in crate::sled) fn creations_of(action: &Action, status: Status) -> [Key; 2] {
-    let (protocol, id) = (action.protocol(), action.id);
-    [
-        key::action::action_of_customer(&action.customer, protocol, status, id),
-        key::action::action_of_device(action.device, protocol, status, id),
-    ]
-}
-
-/// The rows that list a request by its last change. A request that never changed has none: its last
-/// change is its creation, and it is found by that.
-pub(in crate::sled) fn updates_of(
+/// The rows that list a request while it is in a state: for its customer and for its device by
+/// creation, and once it is final for its customer by its last change as well.
+///
+/// Elsewhere the row by creation contains the last change: a customer has few requests in progress
+/// at a time, and a device has few at all, so whoever wants their order by last change sorts them.
+pub(in crate::sled) fn lists_of(
     action: &Action,
-    progress: ActionState,
-) -> impl Iterator<Item = Key> {
-    let ActionState { status, updated_at } = progress;
-    let protocol = action.protocol();
-    let updated = Updated {
-        at: updated_at,
-        id: action.id,
+    state: ActionState,
+) -> impl Iterator<Item = (Key, IVec)> {
+    let ActionState { status, updated_at } = state;
+    let (customer, device) = (&action.customer, action.device);
+    let (protocol, id) = (action.protocol(), action.id);
+    let change = |has_it: bool| match has_it {
+        true => IVec::from(&number::write_instant(updated_at)),
+        false => IVec::default(),
     };
-    let rows = || {
-        [
-            key::action::updated_action_of_customer(&action.customer, protocol, status, updated),
-            key::action::updated_action_of_device(action.device, protocol, status, updated),
-        ]
-    };
-    let rows = (!status.is_untouched()).then(rows);
-    rows.into_iter().flatten()
+    let of_customer = key::action::action_of_customer(customer, protocol, status, id);
+    let of_device = key::action::action_of_device(device, protocol, status, id);
+    let by_change = (!status.is_pending()).then(|| {
+        let updated = Updated { at: updated_at, id };
+        key::action::updated_action_of_customer(customer, protocol, status, updated)
+    });
+    let by_creation = [
+        (of_customer, change(status.is_in_progress())),
+        (of_device, change(!status.is_untouched())),
+    ];
+    let by_change = by_change.map(|key| (key, IVec::default()));
+    by_creation.into_iter().chain(by_change)
 }

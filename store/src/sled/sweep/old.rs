@@ -1,6 +1,8 @@
 //! What is removed for its age?
 
+use engine::action::{Protocol, Status};
 use engine::ids::JobId;
+use sled::IVec;
 
 use super::SweepTargets;
 use super::budget::{RemovedRows, SweepBudget};
@@ -59,9 +61,26 @@ pub(super) fn actions(
     room: SweepBudget,
     rows: &mut Overlay<'_>,
 ) -> Result<RemovedRows, Fault> {
-    let first = key::action::final_actions();
-    let end = key::ids_from(first.clone(), due.retention.actions_before);
-    room.clear(&first, &end, rows, remove_action)
+    let before = BucketSize::FiveSeconds.bucket(due.retention.actions_before);
+    let range = key::action::final_from_bucket(0)..key::action::final_from_bucket(before);
+    each_marked(range, room, rows, bucket_of_actions)
+}
+
+fn bucket_of_actions(
+    by_age: &[u8],
+    _: &[u8],
+    room: SweepBudget,
+    rows: &mut Overlay<'_>,
+) -> Result<RemovedRows, Fault> {
+    let parsed = key::action::of_age(by_age);
+    let (bucket, customer) = parsed.ok_or(Unreadable::Damaged("an index of actions"))?;
+    let kinds = Protocol::ALL.into_iter().flat_map(|protocol| {
+        let done = Status::ALL.into_iter().filter(|it| !it.is_pending());
+        done.map(move |status| (protocol, status))
+    });
+    let lists = kinds.map(|it| key::action::actions_of_customer(&customer, it.0, it.1));
+    let actions = made_in(bucket, lists, room, rows)?;
+    room.clear_all(actions, rows, remove_action)
 }
 
 /// Removes entries of the administration log.
@@ -84,18 +103,31 @@ fn bucket_of_entries(
 ) -> Result<RemovedRows, Fault> {
     let parsed = key::log::of_age(by_age);
     let (bucket, log) = parsed.ok_or(Unreadable::Damaged("an index of logs"))?;
-    let [start, end] =
-        [bucket, bucket.saturating_add(1)].map(|it| BucketSize::FiveSeconds.start(it));
-    let keys_max = room.keys(rows);
-    let mut entries = Vec::new();
-    for kind in Kind::all(None, None) {
-        let of_kind = key::log::of_kind(log.clone(), kind);
-        let [first, end] = [start, end].map(|at| key::ids_from(of_kind.clone(), at));
-        entries.extend(rows.keys_between(&first, &end, keys_max)?);
-    }
-    entries.sort_unstable_by_key(|entry| key::last_id(entry));
-    entries.truncate(keys_max);
+    let kinds = Kind::all(None, None).into_iter();
+    let kinds = kinds.map(|kind| key::log::of_kind(log.clone(), kind));
+    let entries = made_in(bucket, kinds, room, rows)?;
     room.clear_all(entries, rows, |entry, rows| remove_entry(&entry, rows))
+}
+
+/// The keys in some lists whose ids were made in a bucket, the oldest first, as many as there is
+/// room for.
+fn made_in(
+    bucket: u32,
+    lists: impl Iterator<Item = Key>,
+    room: SweepBudget,
+    rows: &Overlay<'_>,
+) -> Result<Vec<IVec>, Fault> {
+    let ends = [bucket, bucket.saturating_add(1)];
+    let ends = ends.map(|it| BucketSize::FiveSeconds.start(it));
+    let keys_max = room.keys(rows);
+    let mut keys = Vec::new();
+    for list in lists {
+        let [first, end] = ends.map(|at| key::ids_from(list.clone(), at));
+        keys.extend(rows.keys_between(&first, &end, keys_max)?);
+    }
+    keys.sort_unstable_by_key(|key| key::last_id(key));
+    keys.truncate(keys_max);
+    Ok(keys)
 }
 
 /// Removes dead letters.

@@ -7,7 +7,7 @@ use engine::admin_log::entry::Category;
 use engine::ids::{CustomerId, DeviceKey, EntryId};
 use engine::moment::Timestamp;
 
-use crate::ENTRIES_SWEPT_MS;
+use crate::SWEPT_MS;
 use crate::record::code;
 use crate::sled::key::{Builder, Key, Table, append, made_at};
 
@@ -32,7 +32,7 @@ impl BucketSize {
     /// Its length.
     pub(crate) fn ms(self) -> i64 {
         match self {
-            Self::FiveSeconds => ENTRIES_SWEPT_MS,
+            Self::FiveSeconds => SWEPT_MS,
             Self::Minute => 60_000,
             Self::Quarter => 15 * 60_000,
             Self::Day => 86_400_000,
