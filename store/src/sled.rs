@@ -49,6 +49,7 @@ mod sms;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod token_cache;
 
 pub use self::backup::format::BackupFault;
 pub use self::backup::restore::RestoreError;
@@ -78,6 +79,7 @@ use self::plan::Plan;
 use self::readers::Readers;
 use self::reserve_file::ReserveFile;
 use self::sweep::SweepRequest;
+use self::token_cache::TokenCache;
 use crate::activity::created_requests;
 use crate::commit_state::CommitState;
 use crate::meters::BatchContents;
@@ -98,6 +100,8 @@ pub struct SledStore {
     heads: SharedHeads,
     /// The blocks of events in memory.
     blocks: Arc<BlockCache>,
+    /// The access tokens in memory.
+    tokens: Arc<TokenCache>,
     kept_writes: KeptWrites,
     /// The tree, to be read as a whole.
     db: Db,
@@ -138,8 +142,15 @@ impl SledStore {
         let disk = Disk::new(&options.path, reserve, free);
         let (queue, jobs) = sync_channel(options.queue_max.max(1));
         let (heads, blocks) = (ledger.heads(), ledger.cache());
+        let tokens = Arc::<TokenCache>::default();
         let kept_writes = KeptWrites::of(&options.path);
-        let known = (epochs, ledger, last_group, kept_writes.clone());
+        let known = (
+            epochs,
+            ledger,
+            last_group,
+            kept_writes.clone(),
+            Arc::clone(&tokens),
+        );
         let committer = Committer::new(db.clone(), file, disk, Arc::clone(&state), jobs, known);
         let committer = Builder::new()
             .name("store-committer".to_owned())
@@ -156,6 +167,7 @@ impl SledStore {
             state,
             heads,
             blocks,
+            tokens,
             kept_writes,
             db,
             lost,

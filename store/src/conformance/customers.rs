@@ -125,8 +125,22 @@ pub(super) fn client_takes_tokens(ground: &TestBed<'_>) {
             Change::PutToken(kept.clone()),
         ],
     );
+    // A token that was read is read again with its client as it is then.
+    for scopes in [Scopes::ALL, Scopes::NONE] {
+        let changed = ApiClient {
+            scopes,
+            ..script.clone()
+        };
+        put(&*store, vec![Change::PutClient(changed.clone())]);
+        for _ in 0..2 {
+            let found = wait(store.token(SecretDigest::of("one")));
+            let found = found.map(|it| it.map(|(_, client)| client));
+            assert_eq!(found, Ok(Some(changed.clone())));
+        }
+    }
     put(&*store, vec![Change::RemoveClient(script.id.clone())]);
 
+    assert_eq!(wait(store.token(SecretDigest::of("one"))), Ok(None));
     assert_eq!(wait(store.client(script.id.clone())), Ok(None));
     assert_eq!(
         wait(store.clients_of(owned_by(&acme()))),

@@ -24,6 +24,7 @@ use super::ledger::Ledger;
 use super::overlay::Overlay;
 use super::plan::Plan;
 use super::sweep::{self, SweepRequest, SweepTargets};
+use super::token_cache::{self, TokenCache};
 use crate::commit_state::CommitState;
 use crate::meters::BatchContents;
 use crate::record::server_key::{read_server_key, write_server_key};
@@ -66,9 +67,13 @@ pub(super) struct Committer {
     ledger: Ledger,
     last_group: LastGroup,
     kept_writes: KeptWrites,
+    tokens: Arc<TokenCache>,
     /// The rows that commits wrote since the last sweep, if that sweep left something to be swept.
     written: Option<usize>,
 }
+
+/// What a committer knows of its store, and keeps for its readers.
+type KnownOfStore = (Epochs, Ledger, LastGroup, KeptWrites, Arc<TokenCache>);
 
 /// A batch, and who waits for it.
 pub(super) struct QueuedBatch {
@@ -106,7 +111,7 @@ impl Committer {
         disk: Disk,
         state: Arc<CommitState>,
         jobs: Receiver<Job>,
-        (epochs, ledger, last_group, kept_writes): (Epochs, Ledger, LastGroup, KeptWrites),
+        (epochs, ledger, last_group, kept_writes, tokens): KnownOfStore,
     ) -> Self {
         state.reach(ledger.newest());
         Self {
@@ -119,6 +124,7 @@ impl Committer {
             ledger,
             last_group,
             kept_writes,
+            tokens,
             written: None,
         }
     }
@@ -352,6 +358,7 @@ impl Committer {
         let changed = rows.len();
         let moved = DeviceCounts::moved_by(&rows)?;
         known_devices::add(&rows, &self.state.known_devices)?;
+        let changes_tokens = token_cache::is_changed_by(&rows);
         let mut keeping = self.kept_writes.hold();
         let encoded = keeping.encoded(&rows);
         self.write_durably(rows.into_batch())
@@ -360,6 +367,9 @@ impl Committer {
             keeping.keep(&encoded);
         }
         drop(keeping);
+        if changes_tokens {
+            self.tokens.forget();
+        }
         self.last_group.note();
         self.state
             .activity

@@ -349,6 +349,11 @@ pub(crate) fn client(id: &ClientId) -> Key {
         .end()
 }
 
+/// The prefix of the keys of API clients.
+pub(crate) fn clients() -> Key {
+    Builder::of(Table::Client).end()
+}
+
 /// Index: an API client of an owner.
 pub(crate) fn client_of(owner: &ClientOwner, client: &ClientId) -> Key {
     append(clients_of(owner), client.as_str().as_bytes())

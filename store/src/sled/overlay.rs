@@ -189,6 +189,15 @@ impl<'t> Overlay<'t> {
         written.filter_map(|(key, write)| Some((key.as_ref(), write.as_deref()?)))
     }
 
+    /// Whether a row is to be written whose key has a prefix.
+    pub(super) fn changes_under(&self, prefix: &[u8]) -> bool {
+        let from = (Bound::Included(prefix), Bound::Unbounded);
+        let mut written = self.writes.range::<[u8], _>(from);
+        written
+            .next()
+            .is_some_and(|(key, _)| key.starts_with(prefix))
+    }
+
     /// The rows to be written; those without a value are removed.
     pub(super) fn writes(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
         let writes = self.writes.iter();

@@ -11,6 +11,11 @@ pub(crate) fn token(digest: &SecretDigest) -> Key {
     Builder::of(Table::Token).bytes(digest.as_bytes()).end()
 }
 
+/// The prefix of the keys of access tokens.
+pub(crate) fn tokens() -> Key {
+    Builder::of(Table::Token).end()
+}
+
 /// Index: an access token of an API client.
 pub(crate) fn token_of(client: &ClientId, digest: &SecretDigest) -> Key {
     append(of_client(client), digest.as_bytes())
