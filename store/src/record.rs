@@ -40,6 +40,9 @@ mod wake_up;
 
 use minicbor::{Decode, Encode};
 
+/// The bytes that most records fit in: a writer that begins with less grows several times.
+const RECORD_BYTES: usize = 256;
+
 /// Why the bytes of a row cannot be decoded.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub(crate) enum Unreadable {
@@ -63,6 +66,7 @@ pub(crate) fn write<T: Encode<()>>(version: u8, record: &T) -> Vec<u8> {
 
 /// Writes a record after what its value begins with.
 pub(crate) fn write_behind<T: Encode<()>>(mut value: Vec<u8>, record: &T) -> Vec<u8> {
+    value.reserve(RECORD_BYTES);
     minicbor::encode(record, &mut value).expect("writing to memory cannot fail");
     value
 }
