@@ -17,6 +17,10 @@ use crate::peer::Peer;
 use crate::sms::Sms;
 use crate::step_event::{ActionRef, StepEvent, StepEventKind};
 
+/// The effects of a step with an action request, with some to spare: the effects are large, and
+/// most steps have none or one, so that room for them is made here.
+const EFFECTS_WITH_ACTION: usize = 12;
+
 /// One effect of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
@@ -159,6 +163,7 @@ impl Effects {
     /// A request that this step creates cannot be expected: the preconditions of a batch are
     /// checked before any of its changes.
     pub fn save_action(&mut self, was: Option<ActionState>, action: &Action) {
+        self.effects.reserve(EFFECTS_WITH_ACTION);
         let previous = was.map(|was| was.status);
         if previous != Some(action.status) {
             if let Some(was) = previous {
