@@ -188,11 +188,6 @@ impl Status {
         }
     }
 
-    /// Whether an attempt has begun and the request can still change.
-    pub fn is_in_progress(self) -> bool {
-        self.is_pending() && !self.is_untouched()
-    }
-
     /// Whether the request can still change.
     pub fn is_pending(self) -> bool {
         match self {

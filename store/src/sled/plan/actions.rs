@@ -1,6 +1,6 @@
 //! Which rows store and list an action request?
 
-use engine::action::{Action, ActionState};
+use engine::action::{Action, ActionState, Status};
 use sled::IVec;
 
 use super::{PlanStep, Steps};
@@ -60,7 +60,7 @@ pub(in crate::sled) fn lists_of(
         key::action::updated_action_of_customer(customer, protocol, status, updated)
     });
     let by_creation = [
-        (of_customer, change(status.is_in_progress())),
+        (of_customer, change(status == Status::InProgress)),
         (of_device, change(!status.is_untouched())),
     ];
     let by_change = by_change.map(|key| (key, IVec::default()));
