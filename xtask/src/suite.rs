@@ -36,7 +36,7 @@ pub(crate) fn test() -> Result<(), Stop> {
     let begun = Instant::now();
     let mut tally = Tally::default();
     let outcome = prepare::run().and_then(|()| every_test(&mut tally));
-    close(&outcome, tally, begun);
+    close(&outcome, &tally, begun);
     outcome
 }
 
@@ -122,7 +122,7 @@ fn counted(command: &mut Command, tally: &mut Tally) -> Result<(), Stop> {
         let line = line.map_err(|error| Stop::Failed(format!("cannot read cargo: {error}")))?;
         let line = String::from_utf8_lossy(&line);
         println!("{line}");
-        tally.count(&line);
+        tally.take(&line);
     }
     let status = child
         .wait()
@@ -136,22 +136,25 @@ fn counted(command: &mut Command, tally: &mut Tally) -> Result<(), Stop> {
     )))
 }
 
-fn close(outcome: &Result<(), Stop>, tally: Tally, begun: Instant) {
+fn close(outcome: &Result<(), Stop>, tally: &Tally, begun: Instant) {
     let Tally {
         passed,
         failed,
         ignored,
+        failures,
+        ..
     } = tally;
     let verdict = match outcome {
         Ok(()) => "every step ended well",
         Err(Stop::Failed(_)) => "a step FAILED; the steps after it were not run",
         Err(Stop::Missing(_)) => "nothing was run",
     };
+    print!("\n{failures}");
     println!(
         "\n== summary: {verdict}, {}",
         steps::seconds(begun.elapsed())
     );
-    if ignored > 0 {
+    if *ignored > 0 {
         println!("{passed} passed, {failed} failed, {ignored} skipped");
     } else {
         println!("{passed} passed, {failed} failed");
