@@ -58,11 +58,11 @@ mod settings;
 mod sms;
 mod strangers;
 mod tokens;
+pub mod waiting;
 pub(crate) mod words;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -376,6 +376,7 @@ pub fn configure(app: &mut web::ServiceConfig, state: ApiState, served: ServedRo
     let open_body = BodyLimit(OPEN_BODY_BYTES_MAX.min(body_bytes_max));
     app.app_data(BodyLimit(body_bytes_max));
     app.app_data(served);
+    app.app_data(web::Data::from(Arc::clone(&state.0.nodes)));
     app.app_data(state.0);
     Mounting {
         served,
@@ -385,11 +386,6 @@ pub fn configure(app: &mut web::ServiceConfig, state: ApiState, served: ServedRo
     .mount(app);
     console::mount(app, served, open_body);
     app.default_service(other_path(served));
-}
-
-/// Mounts what is answered while the service waits for its lease, or for the server of its store.
-pub fn configure_waiting(app: &mut web::ServiceConfig, clock: Clock, is_standby: Arc<AtomicBool>) {
-    health::mount_waiting(app, clock, is_standby);
 }
 
 /// Which routes are mounted, and for whom.

@@ -16,7 +16,7 @@ use engine::node::KnownNode;
 use engine::node::lease::LeaseRules;
 use engine::sealing::SecretOwner;
 use store::sealed::MasterKey;
-use store::{DrainOutcome, FoundStore, NewNode, NodeDatabase, Nodes, ReadAnswer};
+use store::{DrainOutcome, FoundStore, NewNode, NodeDatabase, Nodes, PostgresNodes, ReadAnswer};
 
 use crate::config::{Config, StoreChoice};
 use crate::storage::{self, StorageError};
@@ -36,6 +36,8 @@ pub struct JoinedNode {
     pub(crate) keeper: LeaseKeeper,
     /// Its id.
     pub(crate) id: NodeId,
+    /// It and the others.
+    pub(crate) nodes: Arc<dyn Nodes>,
     /// Locked as long as it is open.
     _place: File,
 }
@@ -112,6 +114,7 @@ impl JoinedNode {
         Ok(Some(Self {
             keeper,
             id,
+            nodes: Arc::new(PostgresNodes::of(&options)),
             _place: lock,
         }))
     }

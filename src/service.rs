@@ -44,12 +44,13 @@ use engine::directory::bootstrap::ServiceUris;
 use engine::firmware::delivery::DownloadUris;
 use engine::rules::{EndpointTrust, NoSecBootstrap, Rules, TransmissionRules};
 use store::sealed::MasterKey;
-use store::{Commit, Pressure, Store, Unavailable};
+use store::{Commit, Nodes, Pressure, Store, Unavailable};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 use tracing::{info, warn};
 
 use crate::api::networks::Networks;
+use crate::api::waiting::WaitingState;
 use crate::api::{self, ApiState, ServedRoutes};
 use crate::coaps_key::{self, ShownServerKey, StoredKeyError};
 use crate::config::{Config, cores};
@@ -156,15 +157,18 @@ impl Service {
     pub async fn start(config: &Config) -> Result<Self, StartError> {
         open_data_dir(config)?;
         lease::describe_active();
-        Self::start_on(config, storage::open(config, None).await?).await
+        Self::start_on(config, storage::open(config, None).await?, None).await
     }
 
-    /// Starts the service on an open store.
-    async fn start_on(config: &Config, storage: Storage) -> Result<Self, StartError> {
+    /// Starts the service on an open store, and with the nodes on it, if there can be several.
+    async fn start_on(
+        config: &Config,
+        storage: Storage,
+        nodes: Option<Arc<dyn Nodes>>,
+    ) -> Result<Self, StartError> {
         let Storage {
             store,
             backups,
-            nodes,
             lost,
             master_key,
         } = storage;
@@ -388,7 +392,7 @@ pub fn serve(config: &Config, ends: ProcessEnds) -> Result<(), StartError> {
         };
         let started = async {
             let storage = storage::open(config, Some(epoch)).await?;
-            Service::start_on(config, storage).await
+            Service::start_on(config, storage, Some(Arc::clone(&node.nodes))).await
         };
         match started.await {
             Ok(service) => {
@@ -466,7 +470,7 @@ async fn join(
         }
         if waiting.is_none() {
             let why = Arc::new(AtomicBool::new(false));
-            waiting = Some(WebListener::start_all_waiting(config, &why)?);
+            waiting = Some(WebListener::start_all_waiting(config, &why, None)?);
         }
         sleep(pause).await;
         pause = (pause * 2).min(longest);
@@ -491,7 +495,8 @@ async fn stand_by(
             },
             () = signals.received() => break None,
             () = &mut announced, if waiting.is_none() => {
-                let web = WebListener::start_all_waiting(config, &node.keeper.is_answered())?;
+                let (is_standby, nodes) = (node.keeper.is_answered(), Some(&node.nodes));
+                let web = WebListener::start_all_waiting(config, &is_standby, nodes)?;
                 info!(node = %node.id, "standing by until this node has the lease");
                 println!("standing by node={}", node.id);
                 waiting = Some(web);
@@ -724,7 +729,9 @@ impl WebListener {
     fn start_all_waiting(
         config: &Config,
         is_standby: &Arc<AtomicBool>,
+        nodes: Option<&Arc<dyn Nodes>>,
     ) -> Result<Vec<Addr<Web>>, StartError> {
+        let operator = OperatorToken::load_or_make(config).map_err(StartError::OperatorToken)?;
         let files = config.tls();
         let certificate = files.map(|(cert, key)| Certificate::load(cert, key));
         let certificate = certificate.transpose()?;
@@ -741,8 +748,17 @@ impl WebListener {
             .flatten()
             .map(open)
             .collect::<Result<_, _>>()?;
-        let start = |it: Self| it.start_waiting(Arc::clone(is_standby));
-        listeners.into_iter().map(start).collect()
+        // The operator API is at its own address, which is the last, if it has one.
+        let operator_place = listeners.len() - 1;
+        let start = |(place, it): (usize, Self)| {
+            it.start_waiting(WaitingState {
+                clock: Clock::new(),
+                is_standby: Arc::clone(is_standby),
+                nodes: nodes.filter(|_| place == operator_place).cloned(),
+                operator: operator.clone(),
+            })
+        };
+        listeners.into_iter().enumerate().map(start).collect()
     }
 
     fn start(self, state: &ApiState) -> Result<Addr<Web>, StartError> {
@@ -752,10 +768,9 @@ impl WebListener {
         }))
     }
 
-    fn start_waiting(self, is_standby: Arc<AtomicBool>) -> Result<Addr<Web>, StartError> {
-        let clock = Clock::new();
+    fn start_waiting(self, state: WaitingState) -> Result<Addr<Web>, StartError> {
         self.start_with(Arc::new(move |app: &mut ServiceConfig| {
-            api::configure_waiting(app, clock.clone(), Arc::clone(&is_standby));
+            state.clone().mount(app);
         }))
     }
 

@@ -7,7 +7,7 @@ use actors::clock::wall_clock;
 use actors::http::{HttpError, trust};
 use store::sealed::{KeyError, MasterKey};
 use store::{
-    Backup, Loss, Nodes, OfflineStore, OpenError, Options, PostgresOpenError, PostgresOptions,
+    Backup, Loss, OfflineStore, OpenError, Options, PostgresOpenError, PostgresOptions,
     PostgresStore, PostgresUrl, RekeyError, RekeyReport, SledStore, Store,
 };
 
@@ -20,8 +20,6 @@ pub(crate) struct Storage {
     pub(crate) store: Arc<dyn Store>,
     /// Copies it, or says what does.
     pub(crate) backups: Arc<dyn Backup>,
-    /// The nodes on it, if there can be several.
-    pub(crate) nodes: Option<Arc<dyn Nodes>>,
     /// What was lost from its end before it was opened.
     pub(crate) lost: Option<Loss>,
     /// The key of the secrets in it.
@@ -163,7 +161,6 @@ fn open_embedded(config: &Config) -> Result<Storage, StorageError> {
     Ok(Storage {
         store: store.clone(),
         backups: store,
-        nodes: None,
         lost,
         master_key: Arc::new(master_key),
     })
@@ -210,8 +207,7 @@ async fn open_postgres(
     let store = Arc::new(store);
     Ok(Storage {
         store: store.clone(),
-        backups: store.clone(),
-        nodes: Some(store),
+        backups: store,
         lost: None,
         master_key: Arc::new(master_key),
     })

@@ -10,6 +10,7 @@ use engine::customer::{ClientOwner, Scope, Scopes, SecretDigest};
 use engine::ids::{ClientId, CustomerId};
 
 use crate::config::PersonGrant;
+use crate::operator::OperatorToken;
 
 use super::Api;
 use super::error::ApiError;
@@ -94,6 +95,17 @@ pub(super) async fn authorise(
         return Ok(None);
     }
     authorise_token(api, access, SecretDigest::of(bearer(headers)?)).await
+}
+
+/// An error unless the operator calls.
+pub(super) fn authorise_operator(
+    operator: &OperatorToken,
+    headers: &HeaderMap,
+) -> Result<(), ApiError> {
+    match same(&operator.digest, &SecretDigest::of(bearer(headers)?)) {
+        true => Ok(()),
+        false => Err(ApiError::token_invalid()),
+    }
 }
 
 /// The caller for a person who calls a route of customers.

@@ -2,23 +2,19 @@
 
 pub(super) mod described;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
-use actors::clock::Clock;
 use actors::lease;
-use engine::ids::TraceId;
 use engine::query::PageRequest;
 
 use store::{Loss, Pressure};
 
 use super::Api;
 use super::error::ApiError;
-use super::metrics;
 
 /// A store that takes longer to respond is not ready.
 const STORE_PATIENCE: Duration = Duration::from_secs(2);
@@ -64,18 +60,15 @@ impl Readiness {
 const FAILED: &str = "the store has failed; the service must be started again";
 
 /// The answer while the server of the store is away.
-const UNREACHABLE: &str = "the PostgreSQL server cannot be reached; the service goes on by itself \
+pub(super) const UNREACHABLE: &str = "the PostgreSQL server cannot be reached; the service goes on by itself \
                            once it can";
-
-/// The answer of a node that stands by.
-const STANDBY: &str = "this node stands by: another node serves";
 
 /// The answer of a node whose lease has ended, and that nobody has taken over from as far as it
 /// knows.
 const SILENT: &str = "the node could not renew its lease: it serves nothing until it can";
 
 #[derive(Serialize)]
-struct HealthBody {
+pub(super) struct HealthBody {
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<LossBody>,
@@ -85,7 +78,7 @@ struct HealthBody {
 }
 
 impl HealthBody {
-    const OK: Self = Self {
+    pub(super) const OK: Self = Self {
         status: "ok",
         lost: None,
         smpp: None,
@@ -108,27 +101,6 @@ impl LossBody {
             until: loss.until.iso().to_string(),
         }
     }
-}
-
-/// Mounts what a service answers that waits for the lease of its shards or for the server of its
-/// store: it is alive, has metrics, and nothing else works.
-pub(super) fn mount_waiting(
-    app: &mut web::ServiceConfig,
-    clock: Clock,
-    is_standby: Arc<AtomicBool>,
-) {
-    let alive = || async { HttpResponse::Ok().json(HealthBody::OK) };
-    let refused = move || {
-        let trace = TraceId::new(clock.moment().uuid());
-        let why = match is_standby.load(Ordering::Relaxed) {
-            true => STANDBY,
-            false => UNREACHABLE,
-        };
-        async move { ApiError::unhealthy(why).response(trace) }
-    };
-    app.route("/livez", web::get().to(alive));
-    app.route("/metrics", web::get().to(metrics::show));
-    app.default_service(web::to(refused));
 }
 
 /// Why nothing is served although the service runs, if that is so.

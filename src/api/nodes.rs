@@ -8,9 +8,8 @@ use tracing::info;
 
 use engine::ids::NodeId;
 use engine::node::KnownNode;
-use store::DrainOutcome;
+use store::{DrainOutcome, Nodes};
 
-use super::Api;
 use super::error::ApiError;
 use super::page::PageBody;
 use super::segment::PathSegment;
@@ -33,8 +32,8 @@ pub(super) struct NodeBody {
 }
 
 /// GET: lists the nodes, the one that started first first.
-pub(super) async fn list(api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
-    let nodes = api.nodes.nodes().await?;
+pub(super) async fn list(nodes: web::Data<dyn Nodes>) -> Result<HttpResponse, ApiError> {
+    let nodes = nodes.nodes().await?;
     let items = nodes.into_iter().map(NodeBody::of).collect();
     Ok(HttpResponse::Ok().json(PageBody::whole(items)))
 }
@@ -42,9 +41,9 @@ pub(super) async fn list(api: web::Data<Api>) -> Result<HttpResponse, ApiError> 
 /// POST: has a node give up its shards.
 pub(super) async fn drain(
     PathSegment(node): PathSegment<NodeId>,
-    api: web::Data<Api>,
+    nodes: web::Data<dyn Nodes>,
 ) -> Result<HttpResponse, ApiError> {
-    match api.nodes.drain(node).await? {
+    match nodes.drain(node).await? {
         DrainOutcome::Begun => {
             info!(%node, "a node is drained");
             Ok(HttpResponse::Accepted().finish())

@@ -44,8 +44,8 @@ pub use crate::migration::{MigrationError, MigrationProgress, MigrationReport, T
 pub use crate::nodes::{DrainOutcome, Nodes};
 pub use crate::partition_notifier::PartitionNotifier;
 pub use crate::postgres::{
-    FoundStore, InvalidPostgresUrl, NewNode, NodeDatabase, PostgresOpenError, PostgresOptions,
-    PostgresStore, PostgresUrl,
+    FoundStore, InvalidPostgresUrl, NewNode, NodeDatabase, PostgresNodes, PostgresOpenError,
+    PostgresOptions, PostgresStore, PostgresUrl,
 };
 pub use crate::rekey::{RekeyError, RekeyReport};
 pub use crate::sled::{

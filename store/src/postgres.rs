@@ -35,7 +35,7 @@ mod writes;
 #[cfg(test)]
 pub(crate) use self::migration::records_of;
 pub(crate) use self::migration::{PageRows, PostgresSource, PostgresTarget};
-pub use self::nodes::{FoundStore, NewNode, NodeDatabase};
+pub use self::nodes::{FoundStore, NewNode, NodeDatabase, PostgresNodes};
 pub use self::open::{PostgresOpenError, PostgresOptions};
 pub use self::url::{InvalidPostgresUrl, PostgresUrl};
 

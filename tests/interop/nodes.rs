@@ -140,6 +140,20 @@ fn a_drained_node_is_replaced_without_waiting_for_the_end_of_its_lease() {
     );
     assert!(active["leaseEndsAt"].is_string() && standby["leaseEndsAt"].is_null());
     let drain = format!("{NODES}/{}/drain", text(&active["id"]));
+    // The node that stands by tells the same, and takes the order.
+    Request::new("GET", NODES)
+        .send(pair.standby.http)
+        .expect(401);
+    Request::new("POST", &drain)
+        .send(pair.standby.http)
+        .expect(401);
+    let mut operator = operator;
+    operator.follow(&pair.standby);
+    let listed = operator.request("GET", NODES).expect(200);
+    let ids = |nodes: &Value| [&nodes["items"][0]["id"], &nodes["items"][1]["id"]].map(text);
+    assert_eq!(ids(&listed), ids(&nodes));
+    let unknown = format!("{NODES}/01935c5a-0000-7000-8000-000000000001/drain");
+    operator.request("POST", &unknown).expect(404);
     let drained_at = Instant::now();
     assert_eq!(operator.request("POST", &drain).status, 202);
     assert!(pair.active.ended().success());
@@ -158,7 +172,6 @@ fn a_drained_node_is_replaced_without_waiting_for_the_end_of_its_lease() {
     assert_eq!(wire.ask_until_answered(&send(3)).code, Code::CHANGED);
     assert_eq!(pair.values(), [1, 2, 3]);
     let operator = Caller::operator(&pair.active);
-    let unknown = format!("{NODES}/01935c5a-0000-7000-8000-000000000001/drain");
     operator.request("POST", &unknown).expect(404);
 }
 

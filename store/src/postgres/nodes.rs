@@ -11,16 +11,17 @@ use engine::ids::NodeId;
 use engine::node::KnownNode;
 use engine::node::lease::{LeaseAnswer, LeaseRequest, LeaseRules, LeaseSight};
 use engine::sealed::Sealed;
+use tokio::runtime::Handle;
 use tokio::time::timeout;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::PostgresStore;
 use super::fault::PostgresFault;
 use super::open::{
     PostgresOpenError, PostgresOptions, Server, migrate, no_connection, refuse_newer,
     refuse_unfinished,
 };
+use super::readers::ReaderPools;
 use super::sql_types::{SqlId, SqlTime};
 use crate::ReadAnswer;
 use crate::nodes::{DrainOutcome, Nodes};
@@ -285,9 +286,24 @@ impl NodeDatabase {
     }
 }
 
-impl Nodes for PostgresStore {
+/// The nodes on a database, for a node that may have no lease and no store.
+pub struct PostgresNodes(ReaderPools);
+
+impl PostgresNodes {
+    /// The nodes on the database that the options name, asked on this runtime.
+    pub fn of(options: &PostgresOptions) -> Self {
+        let pool = Server::of(options).pool(1);
+        Self(ReaderPools {
+            runtime: Handle::current(),
+            single: pool.clone(),
+            lists: pool,
+        })
+    }
+}
+
+impl Nodes for PostgresNodes {
     fn nodes(&self) -> ReadAnswer<Vec<KnownNode>> {
-        self.readers.ask(|reader| async move {
+        self.0.ask(|reader| async move {
             let rows = reader.rows(LIST, &[]).await?;
             Ok(rows.iter().map(known_node).collect())
         })
@@ -295,7 +311,7 @@ impl Nodes for PostgresStore {
 
     fn drain(&self, node: NodeId) -> ReadAnswer<DrainOutcome> {
         let id = SqlId(*node.as_bytes());
-        self.readers.ask(move |reader| async move {
+        self.0.ask(move |reader| async move {
             match reader.row(DRAIN, &[&id]).await? {
                 Some(_) => Ok(DrainOutcome::Begun),
                 None => Ok(DrainOutcome::Unknown),

@@ -12,7 +12,7 @@ use store::conformance::samples::{acme, at, batch, device, entry, known};
 use store::conformance::wait;
 use store::{
     Commit, CommitError, DeviceReads, DrainOutcome, Maintenance, NewNode, NodeDatabase, Nodes,
-    PostgresStore, Pressure, Retention, SweepReport, Unavailable,
+    PostgresNodes, PostgresStore, Pressure, Retention, SweepReport, Unavailable,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -141,10 +141,11 @@ fn nodes_are_listed_with_their_states_and_drained_by_their_id() {
     assert_eq!(first.acquire(0), LeaseAnswer::Granted(1));
     assert_eq!(first.renew(1), renewed());
     second.ask(LeaseRequest::Look);
-    let store = cluster.store(1);
+    let nodes = cluster.nodes();
     let states = || {
-        let nodes = wait(store.nodes()).unwrap().into_iter();
+        let nodes = cluster.runtime.block_on(nodes.nodes()).unwrap();
         nodes
+            .into_iter()
             .map(|it| (it.id, it.state(), it.shards, it.lease_ends_at.is_some()))
             .collect::<Vec<_>>()
     };
@@ -155,7 +156,7 @@ fn nodes_are_listed_with_their_states_and_drained_by_their_id() {
             (second.id, NodeState::Standby, 0, false),
         ]
     );
-    let drained = |id| wait(store.drain(id)).unwrap();
+    let drained = |id| cluster.runtime.block_on(nodes.drain(id)).unwrap();
     assert_eq!(drained(NodeId::from_bytes([9; 16])), DrainOutcome::Unknown);
     assert_eq!(drained(second.id), DrainOutcome::Begun);
     assert_eq!(states()[1].1, NodeState::Draining);
@@ -219,6 +220,12 @@ impl Cluster {
             database,
             runtime: &self.runtime,
         }
+    }
+
+    /// The nodes, as one that has no lease asks for them.
+    fn nodes(&self) -> PostgresNodes {
+        let _runtime = self.runtime.enter();
+        PostgresNodes::of(&options(&self.server, self.schema))
     }
 
     /// The store as the holder of an epoch opens it.

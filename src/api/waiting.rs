@@ -1,0 +1,95 @@
+//! What is answered while the service waits for the lease of its shards, or for the server of its
+//! store? It is alive, has metrics, and the operator can list and drain nodes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use actix_web::{HttpRequest, HttpResponse, web};
+
+use actors::clock::Clock;
+use engine::ids::{NodeId, TraceId};
+use store::Nodes;
+
+use crate::operator::OperatorToken;
+
+use super::access::authorise_operator;
+use super::error::ApiError;
+use super::health::{HealthBody, UNREACHABLE};
+use super::metrics;
+use super::nodes;
+use super::segment::PathSegment;
+
+/// The answer of a node that stands by.
+const STANDBY: &str = "this node stands by: another node serves";
+
+/// What the handlers have before there is a store.
+#[derive(Clone)]
+pub struct WaitingState {
+    /// The randomness for ids.
+    pub clock: Clock,
+    /// Whether the database answers: then the node waits for its lease alone.
+    pub is_standby: Arc<AtomicBool>,
+    /// The nodes on the database, at an address that serves the operator once the node has joined.
+    pub nodes: Option<Arc<dyn Nodes>>,
+    /// Authorises calls of the operator API.
+    pub operator: OperatorToken,
+}
+
+impl WaitingState {
+    /// Mounts the routes.
+    pub fn mount(self, app: &mut web::ServiceConfig) {
+        let alive = || async { HttpResponse::Ok().json(HealthBody::OK) };
+        app.route("/livez", web::get().to(alive));
+        app.route("/metrics", web::get().to(metrics::show));
+        if let Some(nodes) = &self.nodes {
+            app.app_data(web::Data::from(Arc::clone(nodes)));
+            app.route("/operator-api/v1/nodes", web::get().to(list));
+            app.route("/operator-api/v1/nodes/{node}/drain", web::post().to(drain));
+        }
+        app.app_data(web::Data::new(self));
+        app.default_service(web::to(refuse));
+    }
+
+    /// Answers the operator.
+    async fn answer(
+        &self,
+        request: &HttpRequest,
+        answer: impl Future<Output = Result<HttpResponse, ApiError>>,
+    ) -> HttpResponse {
+        let answered = match authorise_operator(&self.operator, request.headers()) {
+            Ok(()) => answer.await,
+            Err(failure) => Err(failure),
+        };
+        answered.unwrap_or_else(|failure| failure.response(self.trace()))
+    }
+
+    fn trace(&self) -> TraceId {
+        TraceId::new(self.clock.moment().uuid())
+    }
+}
+
+async fn list(
+    state: web::Data<WaitingState>,
+    request: HttpRequest,
+    nodes: web::Data<dyn Nodes>,
+) -> HttpResponse {
+    state.answer(&request, nodes::list(nodes)).await
+}
+
+async fn drain(
+    state: web::Data<WaitingState>,
+    request: HttpRequest,
+    node: Result<PathSegment<NodeId>, ApiError>,
+    nodes: web::Data<dyn Nodes>,
+) -> HttpResponse {
+    let drained = async { nodes::drain(node?, nodes).await };
+    state.answer(&request, drained).await
+}
+
+async fn refuse(state: web::Data<WaitingState>) -> HttpResponse {
+    let why = match state.is_standby.load(Ordering::Relaxed) {
+        true => STANDBY,
+        false => UNREACHABLE,
+    };
+    ApiError::unhealthy(why).response(state.trace())
+}
