@@ -22,6 +22,8 @@ pub struct SmsValidity {
     clock: Clock,
     commits: Arc<dyn Commit>,
     store: Arc<dyn Reads>,
+    /// Whether the store did not answer when SMS were last looked for.
+    is_waiting: bool,
 }
 
 impl SmsValidity {
@@ -31,6 +33,7 @@ impl SmsValidity {
             clock,
             commits,
             store,
+            is_waiting: false,
         }
     }
 
@@ -41,10 +44,12 @@ impl SmsValidity {
             Arc::clone(&self.store),
         );
         let settled = async move { settle_due(&clock, &*commits, &*store).await };
-        ctx.spawn(settled.into_actor(self).map(|settled, _, ctx| {
-            if let Err(Unavailable) = settled {
-                warn!("SMS whose validity is over could not be settled");
+        ctx.spawn(settled.into_actor(self).map(|settled, it, ctx| {
+            let is_waiting = settled.is_err();
+            if is_waiting && !it.is_waiting {
+                warn!("SMS whose validity is over are settled once the store answers");
             }
+            it.is_waiting = is_waiting;
             ctx.run_later(EVERY, Self::settle);
         }));
     }
