@@ -134,10 +134,17 @@ impl DeviceRows {
         const REQUESTS: &str = "SELECT device, record FROM action \
             WHERE device = ANY($1) AND status <= 2 ORDER BY device, id";
         let keys: Vec<SqlId> = devices.iter().map(|it| SqlId(*it.as_bytes())).collect();
+        let devices = reader.rows(DEVICES, &[&keys]).await?;
+        let mut heard = Vec::with_capacity(devices.len());
+        for row in &devices {
+            if row.try_get::<_, Option<&[u8]>>(2)?.is_some() {
+                heard.push(SqlId(id_in(row, 0)?));
+            }
+        }
         let mut rows = Self {
-            devices: reader.rows(DEVICES, &[&keys]).await?,
+            devices,
             requests: HashMap::new(),
-            recent_by_device: recent_events(reader, &keys, now).await?,
+            recent_by_device: recent_events(reader, &heard, now).await?,
         };
         for row in reader.rows(REQUESTS, &[&keys]).await? {
             let device = DeviceKey::from_bytes(id_in(&row, 0)?);
@@ -180,7 +187,8 @@ impl DeviceRows {
 }
 
 /// The reports of devices that they may still repeat, oldest first, without those of former devices
-/// with the same keys.
+/// with the same keys. A device without a state was never heard: the statement, which is planned
+/// anew each time because it reads the partitions of two days, is not worth its cost for one.
 async fn recent_events(
     reader: &Reader,
     devices: &[SqlId],
@@ -194,6 +202,9 @@ async fn recent_events(
                 WHERE removed_history.device = wanted.device), -1) \
             ORDER BY sequence DESC LIMIT $4) AS recent \
         ORDER BY wanted.device, recent.sequence";
+    if devices.is_empty() {
+        return Ok(HashMap::new());
+    }
     let from = SqlId::made_from(now.plus_ms(-RESTORED_EVENTS_MS));
     let report = i16::from(code::of_event_type(EventType::TelemetryData));
     let rows = reader
