@@ -4,15 +4,18 @@
 //!
 //! Devices Send at a fixed rate and repeat until they are answered; callers create requests and
 //! repeat a call until it is accepted. After each fault the books of the load are compared with the
-//! history and the webhook, and at the end those of the callers with the requests.
+//! history and the webhook, and at the end those of the callers with the requests. Or faults are
+//! drawn by a seed and follow one another under one load.
 
 mod balancer;
 mod callers;
 mod database;
 mod fault;
+mod links;
 mod machine;
 mod nodes;
 mod report;
+mod seen;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,16 +25,19 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum as _, value_parser};
+use harness::rng::Rng;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use signalbox::load::Load;
+use signalbox::load::report::LoadReport;
 use signalbox::rest_client::ClientCredentials;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{interval, interval_at};
 
 use self::balancer::Attempts;
-use self::callers::Callers;
+use self::callers::{Called, Callers};
 use self::database::DatabaseCluster;
 use self::fault::Fault;
+use self::links::Links;
 use self::nodes::Nodes;
 use self::report::{Cost, FaultReport, Sends};
 use crate::load;
@@ -46,6 +52,9 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// The interval between two writes that show whether the database takes any.
 const PROBE: Duration = Duration::from_millis(200);
+
+/// How long no fault begins before the load ends, so that what the last one delayed is over.
+const END: Duration = Duration::from_secs(60);
 
 /// Deliveries and other work that follows a Send end within this time.
 const AFTERMATH: Duration = Duration::from_secs(3);
@@ -69,6 +78,12 @@ struct Options {
     /// Faults, in this order [default: all]
     #[arg(long, value_delimiter = ',', value_enum)]
     faults: Vec<Fault>,
+    /// Draws one fault after the other from those, for so many seconds under one load
+    #[arg(long, value_name = "SECONDS", value_parser = value_parser!(u64).range(120..))]
+    draw: Option<u64>,
+    /// Seed of the faults that are drawn
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
     /// Program to measure instead of the one of this tree
     #[arg(long, default_value = PROGRAM)]
     program: PathBuf,
@@ -88,6 +103,7 @@ pub(crate) fn run(words: &[&str]) {
     let costs = ["send", "update"].map(|scenario| cluster.cost(&options, scenario));
     report::print_costs(&costs);
     let mut load = cluster.begin_load(&options);
+    let load = &mut load;
     let callers = Callers::of(&cluster.token, options.devices);
     let all = match options.faults.as_slice() {
         [] => Fault::value_variants(),
@@ -95,11 +111,22 @@ pub(crate) fn run(words: &[&str]) {
     };
     report::print_fault_head();
     let (mut sends, mut accepted) = (Sends::default(), Vec::new());
-    for fault in all {
-        let found = cluster.suffer(*fault, &mut load, &callers);
+    let mut note = |found: FaultReport| {
         println!("{}", found.row());
         accepted.extend(found.called.accepted);
         sends = found.sends;
+    };
+    match options.draw {
+        Some(seconds) => {
+            let time = Duration::from_secs(seconds);
+            let mut rng = Rng::from_seed(options.seed);
+            note(cluster.suffer_many(all, time, &mut rng, load, &callers));
+        }
+        None => {
+            for fault in all {
+                note(cluster.suffer(*fault, load, &callers));
+            }
+        }
     }
     let requests = callers.check(&accepted, &cluster.attempts, &cluster.runtime);
     report::print_books(&sends, &requests);
@@ -113,6 +140,7 @@ struct Cluster {
     runtime: Runtime,
     token: String,
     attempts: Attempts,
+    links: Links,
     // Nodes end before their database.
     nodes: Nodes,
     database: DatabaseCluster,
@@ -121,6 +149,7 @@ struct Cluster {
 impl Cluster {
     fn start(options: &Options, folder: &Path, runtime: Runtime) -> Self {
         let database = DatabaseCluster::start(folder, &runtime);
+        let links = Links::start();
         let mut nodes = Nodes::start(&options.program, folder, &runtime);
         let attempts = balancer::start(nodes.addresses());
         let active = &nodes.all()[nodes.active(&runtime)];
@@ -136,6 +165,7 @@ impl Cluster {
             runtime,
             token,
             attempts,
+            links,
             nodes,
             database,
         }
@@ -170,7 +200,7 @@ impl Cluster {
 
     /// Registers the devices, whose Sends are in the books of a load.
     fn begin_load(&self, options: &Options) -> Load {
-        let time = format!("{}s", options.seconds);
+        let time = format!("{}s", options.draw.unwrap_or(options.seconds));
         let rate = options.rate.to_string();
         let api = format!("http://{}", balancer::HTTP);
         let words = [
@@ -182,30 +212,99 @@ impl Cluster {
 
     /// Makes a fault while devices and callers are busy, and mends it.
     fn suffer(&mut self, fault: Fault, load: &mut Load, callers: &Callers) -> FaultReport {
-        let mut probe = self.database.psql("postgres", "postgres");
-        probe.args(["-c", "CREATE TABLE IF NOT EXISTS probe (at timestamptz)"]);
-        probe.args(["-c", "INSERT INTO probe VALUES (clock_timestamp())"]);
-        let (end, is_over) = channel();
-        let (measured, called, database_gap, server) = thread::scope(|scope| {
-            let end = CallEnd(callers, end);
-            let devices = scope.spawn(|| load.measure().expect("the socket works"));
-            let calls = scope.spawn(|| callers.call());
-            let writes = scope.spawn(|| longest_without_write(&mut probe, is_over));
-            self.runtime.block_on(pause(LEAD));
-            let server = fault.make(&mut self.nodes, &mut self.database, &self.runtime);
-            let measured = devices.join().expect("the load does not panic");
-            drop(end);
-            let called = calls.join().expect("the callers do not panic");
-            let gap = writes.join().expect("the probe does not panic");
-            (measured, called, gap, server)
+        let (noticed, server) = self.while_busy(load, callers, |it| it.make(fault));
+        self.mend(server);
+        noticed.report(fault.to_string(), fault.concerns_database())
+    }
+
+    /// Makes faults as they are drawn, each once the one before is mended, under one load that lasts
+    /// so long.
+    fn suffer_many(
+        &mut self,
+        faults: &[Fault],
+        time: Duration,
+        rng: &mut Rng,
+        load: &mut Load,
+        callers: &Callers,
+    ) -> FaultReport {
+        let begun_at = Instant::now();
+        let (noticed, made) = self.while_busy(load, callers, |it| {
+            let mut made = 0_u32;
+            while begun_at.elapsed() + END < time {
+                let drawn = rng.below(u32::try_from(faults.len()).expect("they are few"));
+                let fault = faults[drawn as usize];
+                let server = it.make(fault);
+                it.mend(server);
+                made += 1;
+                eprintln!("{:.0} s: {fault}", begun_at.elapsed().as_secs_f64());
+            }
+            made
         });
+        noticed.report(format!("{made} faults as they were drawn"), true)
+    }
+
+    /// Makes a fault after everything was well for a while; returns what it has left of the
+    /// database.
+    fn make(&mut self, fault: Fault) -> Option<usize> {
+        self.runtime.block_on(pause(LEAD));
+        fault.make(
+            &mut self.nodes,
+            &self.links,
+            &mut self.database,
+            &self.runtime,
+        )
+    }
+
+    /// Starts again what has ended, as supervisors do.
+    fn mend(&mut self, server: Option<usize>) {
         if let Some(server) = server {
             self.database.start_again(server);
         }
         self.nodes.start_again();
         self.database.wait_until_whole(&self.runtime);
         self.nodes.wait_until_whole(&self.runtime);
-        FaultReport::new(fault, &measured, called, database_gap)
+    }
+
+    /// Has something happen while devices and callers are busy, and waits for the end of the load.
+    fn while_busy<T>(
+        &mut self,
+        load: &mut Load,
+        callers: &Callers,
+        happen: impl FnOnce(&mut Self) -> T,
+    ) -> (Noticed, T) {
+        let mut probe = self.database.psql("postgres", "postgres");
+        probe.args(["-c", "CREATE TABLE IF NOT EXISTS probe (at timestamptz)"]);
+        probe.args(["-c", "INSERT INTO probe VALUES (clock_timestamp())"]);
+        let (end, is_over) = channel();
+        thread::scope(|scope| {
+            let end = CallEnd(callers, end);
+            let devices = scope.spawn(|| load.measure().expect("the socket works"));
+            let calls = scope.spawn(|| callers.call());
+            let writes = scope.spawn(|| longest_without_write(&mut probe, is_over));
+            let happened = happen(self);
+            let measured = devices.join().expect("the load does not panic");
+            drop(end);
+            let noticed = Noticed {
+                measured,
+                called: calls.join().expect("the callers do not panic"),
+                database_gap: writes.join().expect("the probe does not panic"),
+            };
+            (noticed, happened)
+        })
+    }
+}
+
+/// What devices, callers and the probe of the database noticed.
+struct Noticed {
+    measured: LoadReport,
+    called: Called,
+    database_gap: Duration,
+}
+
+impl Noticed {
+    fn report(self, what: String, concerns_database: bool) -> FaultReport {
+        let gap = concerns_database.then_some(self.database_gap);
+        FaultReport::new(what, &self.measured, self.called, gap)
     }
 }
 

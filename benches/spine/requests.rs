@@ -1,6 +1,6 @@
 //! How does the number of existing action requests affect their creation and their lists?
 //!
-//! A store is filled with requests of the last days, most of them final; then callers create more,
+//! A store is filled with requests of the last days, all of them final; then callers create more,
 //! and another one reads the lists, page 1 and page 1,000.
 
 use engine::action::{Action, Outcome, Status};
@@ -101,7 +101,7 @@ async fn fill(shelf: &TempStore, existing: u32) {
     }
 }
 
-/// A request of the last days; eight of ten are final.
+/// A request of the last days; eight of ten succeeded.
 fn past(shelf: &TempStore, number: u32, existing: u32) -> Action {
     let made = created_by(batch(shelf, number as usize));
     let ago_ms = AGE_MS - AGE_MS * i64::from(number) / i64::from(existing);

@@ -1,5 +1,5 @@
 //! What do callers of the API experience? Each of them creates requests to devices, one after the
-//! other, and repeats a call until it is accepted.
+//! other, repeats a call until it is accepted, and reads some of the requests of all.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -8,12 +8,15 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use signalbox::rest_client::{ACTIONS, CallError, ClientCredentials, REQUESTS, RestClient};
+use signalbox::rest_client::{
+    ACTIONS, CallError, ClientCredentials, JsonAnswer, REQUESTS, RestClient,
+};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::balancer::{self, Attempts};
+use super::seen::{Progress, SeenRequests};
 
 /// Callers at the same time.
 const CALLERS: usize = 4;
@@ -30,6 +33,7 @@ pub(crate) struct Callers {
     api: RestClient,
     devices: u32,
     begun: Arc<AtomicU32>,
+    seen: SeenRequests,
     is_over: Arc<AtomicBool>,
 }
 
@@ -55,6 +59,10 @@ pub(crate) struct RequestBooks {
     pub(crate) doubled: u64,
     /// Devices that got more attempts than their requests permit, or than these say they had.
     pub(crate) exceeded: u64,
+    /// Reads of requests.
+    pub(crate) reads: u64,
+    /// Reads that showed less than one that had ended before they began.
+    pub(crate) back: u64,
 }
 
 impl Callers {
@@ -66,6 +74,7 @@ impl Callers {
             api: RestClient::new(&base, credentials).expect("HTTP can be set up"),
             devices,
             begun: Arc::default(),
+            seen: SeenRequests::default(),
             is_over: Arc::default(),
         }
     }
@@ -108,9 +117,35 @@ impl Callers {
                 }
             };
             called.longest = called.longest.max(begun_at.elapsed());
+            self.seen.accept(&id);
             called.accepted.push(id);
+            // One that is new, and one that is not.
+            let number = number as usize;
+            for wanted in [number, number / 2] {
+                self.read(wanted).await;
+            }
         }
         called
+    }
+
+    /// Reads one of the requests of all callers; a read without an answer shows nothing.
+    async fn read(&self, number: usize) {
+        let Some((id, least)) = self.seen.choose(number) else {
+            return;
+        };
+        match self.api.read(&format!("{REQUESTS}/{id}")).await {
+            Ok(request) => {
+                let status = request.text("/status").expect("a request has a status");
+                let is_open = matches!(status.as_str(), "SCHEDULED" | "IN_PROGRESS");
+                let found = Progress {
+                    attempts: attempts_of(&request),
+                    ended: (!is_open).then_some(status),
+                };
+                self.seen.read(&id, &least, Some(found));
+            }
+            Err(CallError::Refused { status: 404, .. }) => self.seen.read(&id, &least, None),
+            Err(_) => {}
+        }
     }
 
     /// Creates the request of a call; every try has the key of the call.
@@ -149,10 +184,8 @@ impl Callers {
                 };
                 let text = |at| request.text(at).expect("a request has this");
                 *books.statuses.entry(text("/status")).or_default() += 1;
-                let left = request.number("/sendAttemptsLeft");
-                let made = ATTEMPTS.checked_sub(left.expect("a request has attempts"));
                 let device = text("/ip").parse().expect("an address");
-                *made_by_device.entry(device).or_default() += made.unwrap_or(0);
+                *made_by_device.entry(device).or_default() += attempts_of(&request);
             }
             let page = self.api.read(&format!("{REQUESTS}?pageSize=1")).await;
             let all = page.and_then(|page| page.number("/pageAmount"));
@@ -161,6 +194,7 @@ impl Callers {
         });
         let exceeds = |(device, made): &(&IpAddr, &u64)| attempts.of(**device) > **made;
         books.exceeded = made_by_device.iter().filter(exceeds).count() as u64;
+        (books.reads, books.back) = self.seen.counts();
         books
     }
 }
@@ -173,6 +207,12 @@ impl Called {
             *self.failed.entry(kind).or_default() += times;
         }
     }
+}
+
+/// The attempts that a request has behind it.
+fn attempts_of(request: &JsonAnswer) -> u64 {
+    let left = request.number("/sendAttemptsLeft");
+    ATTEMPTS.saturating_sub(left.expect("a request has attempts"))
 }
 
 fn kind(error: &CallError) -> String {

@@ -7,11 +7,12 @@ use clap::ValueEnum;
 use tokio::runtime::Runtime;
 
 use super::database::DatabaseCluster;
+use super::links::{LinkState, Links};
 use super::nodes::Nodes;
 use super::pause;
 
-/// How long a node is stopped: beyond its lease, and until another one has taken over.
-const PAUSED_FOR: Duration = Duration::from_secs(15);
+/// How long what passes lasts: beyond the lease, and until another node has taken over.
+const LASTS: Duration = Duration::from_secs(15);
 
 /// A fault.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -30,6 +31,10 @@ pub(crate) enum Fault {
     KillBoth,
     /// SIGSTOP of the active node, and SIGCONT after 15 s
     PauseNode,
+    /// The active node reaches no database server for 15 s; devices and callers reach it
+    PartitionNode,
+    /// Whatever passes between nodes and database takes 0.1 s longer each way, for 15 s
+    SlowDatabase,
 }
 
 impl Fault {
@@ -37,7 +42,12 @@ impl Fault {
     pub(crate) fn concerns_database(self) -> bool {
         match self {
             Self::KillPrimary | Self::SwitchOver | Self::KillBoth => true,
-            Self::KillNode | Self::DrainNode | Self::TerminateNode | Self::PauseNode => false,
+            Self::KillNode
+            | Self::DrainNode
+            | Self::TerminateNode
+            | Self::PauseNode
+            | Self::PartitionNode
+            | Self::SlowDatabase => false,
         }
     }
 
@@ -45,6 +55,7 @@ impl Fault {
     pub(crate) fn make(
         self,
         nodes: &mut Nodes,
+        links: &Links,
         database: &mut DatabaseCluster,
         runtime: &Runtime,
     ) -> Option<usize> {
@@ -68,9 +79,20 @@ impl Fault {
             }
             Self::PauseNode => {
                 nodes.program(active).pause();
-                runtime.block_on(pause(PAUSED_FOR));
+                runtime.block_on(pause(LASTS));
                 nodes.program(active).resume();
                 nodes.superseded(active);
+            }
+            Self::PartitionNode => {
+                links.set(active, LinkState::Cut);
+                runtime.block_on(pause(LASTS));
+                links.set(active, LinkState::Open);
+                nodes.superseded(active);
+            }
+            Self::SlowDatabase => {
+                links.set_all(LinkState::Slow);
+                runtime.block_on(pause(LASTS));
+                links.set_all(LinkState::Open);
             }
         }
         None
@@ -87,6 +109,8 @@ impl fmt::Display for Fault {
             Self::SwitchOver => "planned switchover of PostgreSQL",
             Self::KillBoth => "kill -9 of the active node and the primary",
             Self::PauseNode => "SIGSTOP of the active node, SIGCONT after 15 s",
+            Self::PartitionNode => "the active node without the database for 15 s",
+            Self::SlowDatabase => "0.2 s more for each round trip to the database, for 15 s",
         })
     }
 }

@@ -40,22 +40,33 @@ pub(crate) struct Machine {
 impl Machine {
     /// The machine that has the database server of this number, from 1.
     pub(crate) fn of_database(number: u8, folder: &Path) -> Self {
-        Self::new(format!("db{number}"), [127, 40, 1, number], folder)
+        Self::new(format!("db{number}"), Self::database(number), folder)
+    }
+
+    /// The address of the database server of this number, from 1.
+    pub(crate) fn database(number: u8) -> Ipv4Addr {
+        Ipv4Addr::new(127, 40, 1, number)
+    }
+
+    /// Where the node of this number finds the database server of this number.
+    pub(crate) fn link(node: u8, database: u8) -> Ipv4Addr {
+        Ipv4Addr::new(127, 41, node, database)
     }
 
     /// The machine that has the node of this number, from 1.
     pub(crate) fn of_node(number: u8, folder: &Path) -> Self {
-        Self::new(format!("node-{number}"), [127, 40, 2, number], folder)
+        let address = Ipv4Addr::new(127, 40, 2, number);
+        Self::new(format!("node-{number}"), address, folder)
     }
 
-    fn new(name: String, address: [u8; 4], folder: &Path) -> Self {
+    fn new(name: String, address: Ipv4Addr, folder: &Path) -> Self {
         let folder = folder.join(&name);
         for kept in ["var/lib", "var/run/postgresql", "etc/signalbox"] {
             fs::create_dir_all(folder.join(kept)).expect("the bench's folder takes another");
         }
         Self {
             name,
-            address: address.into(),
+            address,
             folder,
         }
     }

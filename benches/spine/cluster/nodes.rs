@@ -46,9 +46,9 @@ impl Nodes {
         let machines: Vec<Machine> = (1..=MACHINES)
             .map(|number| Machine::of_node(number, folder))
             .collect();
-        let running = machines.iter().map(|machine| {
+        let running = (1..).zip(&machines).map(|(number, machine)| {
             machine.write("etc/signalbox/database-password", PASSWORD);
-            start(program, machine)
+            start(program, number, machine)
         });
         let nodes = Self {
             running: running.collect(),
@@ -138,9 +138,10 @@ impl Nodes {
 
     /// Starts the nodes again that have ended, as their supervisor does.
     pub(crate) fn start_again(&mut self) {
-        for (node, machine) in self.running.iter_mut().zip(&self.machines) {
+        let nodes = self.running.iter_mut().zip(&self.machines);
+        for (number, (node, machine)) in (1..).zip(nodes) {
             if node.program().has_ended() {
-                let mut next = start(&self.program, machine);
+                let mut next = start(&self.program, number, machine);
                 next.program().follow_up(node.program());
                 *node = next;
             }
@@ -155,8 +156,15 @@ impl Nodes {
     }
 }
 
-fn start(program: &Path, machine: &Machine) -> Service {
+/// Starts a node, whose links are in place of the servers.
+fn start(program: &Path, number: u8, machine: &Machine) -> Service {
     let mut settings = machine.variables(NODE);
+    for (_, value) in &mut settings {
+        for server in 1..=MACHINES {
+            let (direct, link) = (Machine::database(server), Machine::link(number, server));
+            *value = value.replace(&direct.to_string(), &link.to_string());
+        }
+    }
     let more = SETTINGS.iter();
     settings.extend(more.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     Service::start_node(program, &settings)

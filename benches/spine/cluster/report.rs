@@ -8,7 +8,6 @@ use serde_json::Value;
 use signalbox::load::report::LoadReport;
 
 use super::callers::{Called, RequestBooks};
-use super::fault::Fault;
 use crate::scale::place::MachineInfo;
 
 /// What a request of a device costs.
@@ -26,15 +25,16 @@ pub(crate) struct Cost {
 
 /// What devices and callers noticed of a fault.
 pub(crate) struct FaultReport {
-    fault: Fault,
+    /// What happened.
+    what: String,
     /// The longest time in which no device was answered.
     devices_gap_s: f64,
     /// The longest time from the first datagram of a request to its answer.
     longest_wait_s: f64,
     /// Requests of devices that came to nothing.
     failed: u64,
-    /// The longest time between two writes to the database.
-    database_gap: Duration,
+    /// The longest time between two writes to the database, if it was to miss some.
+    database_gap: Option<Duration>,
     pub(crate) called: Called,
     pub(crate) sends: Sends,
 }
@@ -46,14 +46,14 @@ pub(crate) struct Sends(Value);
 impl FaultReport {
     /// Reads the report of the load.
     pub(crate) fn new(
-        fault: Fault,
+        what: String,
         measured: &LoadReport,
         called: Called,
-        database_gap: Duration,
+        database_gap: Option<Duration>,
     ) -> Self {
         let tally = &measured.measurement.tally;
         Self {
-            fault,
+            what,
             devices_gap_s: longest_gap_s(&tally.timeline),
             longest_wait_s: tally.latencies.max_ns() as f64 / 1e9,
             failed: tally.failed(),
@@ -73,13 +73,13 @@ impl FaultReport {
             [] => "0".to_owned(),
             some => some.join(", "),
         };
-        let database_gap = match self.fault.concerns_database() {
-            true => number(self.database_gap.as_secs_f64(), 1),
-            false => "–".to_owned(),
+        let database_gap = match self.database_gap {
+            Some(gap) => number(gap.as_secs_f64(), 1),
+            None => "–".to_owned(),
         };
         format!(
             "| {} | {} | {} | {} | {} | {failed} | {database_gap} |",
-            self.fault,
+            self.what,
             number(self.devices_gap_s, 1),
             number(self.longest_wait_s, 1),
             self.failed,
@@ -105,9 +105,10 @@ impl Sends {
 }
 
 impl RequestBooks {
-    /// Whether each accepted request is there, once, and had no more attempts than it permits.
+    /// Whether each accepted request is there, once, had no more attempts than it permits, and
+    /// never seemed to go back.
     pub(crate) fn are_complete(&self) -> bool {
-        [self.missing, self.doubled, self.exceeded] == [0; 3]
+        [self.missing, self.doubled, self.exceeded, self.back] == [0; 4]
     }
 }
 
@@ -148,8 +149,14 @@ pub(crate) fn print_fault_head() {
 pub(crate) fn print_books(sends: &Sends, requests: &RequestBooks) {
     println!("\nSends: {}", sends.0);
     println!(
-        "Requests accepted, by status: {:?}; missing {}, doubled {}, with too many attempts {}",
-        requests.statuses, requests.missing, requests.doubled, requests.exceeded
+        "Requests accepted, by status: {:?}; missing {}, doubled {}, with too many attempts {}; \
+         reads of them {}, of which {} showed less than one before",
+        requests.statuses,
+        requests.missing,
+        requests.doubled,
+        requests.exceeded,
+        requests.reads,
+        requests.back
     );
 }
 
