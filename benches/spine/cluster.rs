@@ -217,8 +217,8 @@ impl Cluster {
         noticed.report(fault.to_string(), fault.concerns_database())
     }
 
-    /// Makes faults as they are drawn, each once the one before is mended, under one load that lasts
-    /// so long.
+    /// Makes faults as they are drawn, each once the one before is mended, under one load, which
+    /// lasts so long.
     fn suffer_many(
         &mut self,
         faults: &[Fault],

@@ -60,8 +60,8 @@ impl Readiness {
 const FAILED: &str = "the store has failed; the service must be started again";
 
 /// The answer while the server of the store is away.
-pub(super) const UNREACHABLE: &str = "the PostgreSQL server cannot be reached; the service goes on by itself \
-                           once it can";
+pub(super) const UNREACHABLE: &str = "the PostgreSQL server cannot be reached; the service goes on \
+                                      by itself once it can";
 
 /// The answer of a node whose lease has ended, and that nobody has taken over from as far as it
 /// knows.
