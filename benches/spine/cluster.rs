@@ -103,7 +103,6 @@ pub(crate) fn run(words: &[&str]) {
     let costs = ["send", "update"].map(|scenario| cluster.cost(&options, scenario));
     report::print_costs(&costs);
     let mut load = cluster.begin_load(&options);
-    let load = &mut load;
     let callers = Callers::of(&cluster.token, options.devices);
     let all = match options.faults.as_slice() {
         [] => Fault::value_variants(),
@@ -120,11 +119,11 @@ pub(crate) fn run(words: &[&str]) {
         Some(seconds) => {
             let time = Duration::from_secs(seconds);
             let mut rng = Rng::from_seed(options.seed);
-            note(cluster.suffer_many(all, time, &mut rng, load, &callers));
+            note(cluster.suffer_many(all, time, &mut rng, &mut load, &callers));
         }
         None => {
             for fault in all {
-                note(cluster.suffer(*fault, load, &callers));
+                note(cluster.suffer(*fault, &mut load, &callers));
             }
         }
     }
