@@ -138,14 +138,20 @@ impl<'a> Reachability<'a> {
         let at = |port| Some(SocketAddr::new(self.address()?, port));
         match request {
             Request::Udp(_) if self.state.requires_dtls() => None,
-            Request::Udp(request) => at(request.port.get()).map(Peer::bare),
+            Request::Udp(request) => at(request.port.get()).map(|at| self.path_to(Peer::bare(at))),
             Request::Coap(_) if self.state.requires_dtls() => self.associated(),
             Request::Coap(request) => {
-                let plain = || at(request.port.get()).map(Peer::plain);
+                let plain = || at(request.port.get()).map(|at| self.path_to(Peer::plain(at)));
                 self.associated().or_else(plain)
             }
             Request::Lwm2m(_) => self.found_at(),
         }
+    }
+
+    /// The peer, reached from the address that its host last sent to.
+    fn path_to(self, peer: Peer) -> Peer {
+        let heard_at = self.state.peer().filter(|it| it.ip() == peer.ip());
+        peer.sent_to(heard_at.and_then(|it| it.local))
     }
 
     /// Why a request must not go where the device is, if it must not: a customer may give a device
