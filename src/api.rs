@@ -48,6 +48,7 @@ mod psk;
 mod public_key;
 mod rate_limit;
 mod records;
+pub mod relayed;
 mod routes;
 mod schedules;
 mod secret;
@@ -76,6 +77,7 @@ use actors::delivery::stream::{EventStreams, StreamParts};
 use actors::devices::Devices;
 use actors::image_files::ImageFiles;
 use actors::jobs::Jobs;
+use actors::relay::receiving;
 use actors::smpp::Smpp;
 use actors::sms::network::SmsNetwork;
 use engine::delivery::address::policy::AddressPolicy;
@@ -331,10 +333,11 @@ impl ApiState {
     }
 
     /// From now on the service only completes accepted calls, and `/readyz` answers 503. Streams of
-    /// events, which are never complete, end.
+    /// events, and of datagrams that other nodes relay, are never complete, and end.
     pub fn set_draining(&self) {
         self.0.readiness.enter(ServicePhase::Draining);
         self.0.streams.end_all();
+        receiving::end_all();
     }
 }
 
@@ -350,6 +353,26 @@ pub enum ServedRoutes {
 }
 
 impl ServedRoutes {
+    /// All of them, each with the word by which nodes name it.
+    const WORDS: [(Self, &'static str); 3] = [
+        (Self::All, "all"),
+        (Self::WithoutOperator, "without-operator"),
+        (Self::Operator, "operator"),
+    ];
+
+    /// What the API serves at its address with this configuration.
+    pub fn at_api(config: &Config) -> Self {
+        match config.operator_http {
+            None => Self::All,
+            Some(_) => Self::WithoutOperator,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        let word = Self::WORDS.iter().find(|(it, _)| *it == self);
+        word.map_or("", |(_, word)| word)
+    }
+
     fn routes(self) -> impl Iterator<Item = &'static Route> {
         ROUTES.iter().filter(move |route| match self {
             Self::All => true,

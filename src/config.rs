@@ -172,6 +172,12 @@ settings! {
     store_wait_s: u32 = "60", Number, parse::number(0..=86_400);
     /// Name by which this node is listed; by default that of the machine.
     node_name: String = "", Text, parse::printable;
+    /// Address and port at which other nodes reach this one, and at which it listens for them: with
+    /// it on every node, those that stand by relay datagrams and calls to the active one.
+    node_address: Option<SocketAddr> = "", Text, parse::optional(parse::reachable_address);
+    /// File with the secret by which nodes recognise each other, at least 32 characters, the same
+    /// on every node.
+    node_secret_file: Option<PathBuf> = "", Text, parse::optional(parse::path);
     /// How long a node on PostgreSQL holds its shards without having renewed their lease, in
     /// seconds: what it takes until another node takes over from one that is gone.
     node_lease_s: u32 = "10", Number, parse::number(3..=600);
@@ -620,13 +626,23 @@ impl Config {
             let why = "must be at most a third of node_lease_s";
             reading.fault("node_heartbeat_s", why.to_owned());
         }
+        match (&self.node_address, &self.node_secret_file) {
+            (Some(_), None) => {
+                reading.fault("node_address", "requires node_secret_file".to_owned());
+            }
+            (None, Some(_)) => {
+                reading.fault("node_secret_file", "requires node_address".to_owned());
+            }
+            (Some(_), Some(_)) | (None, None) => {}
+        }
         match &self.store {
             StoreChoice::Embedded => {
-                let files = [
-                    ("store_password_file", &self.store_password_file),
-                    ("store_ca_file", &self.store_ca_file),
+                let of_postgres = [
+                    ("store_password_file", self.store_password_file.is_some()),
+                    ("store_ca_file", self.store_ca_file.is_some()),
+                    ("node_address", self.node_address.is_some()),
                 ];
-                for (name, _) in files.into_iter().filter(|(_, file)| file.is_some()) {
+                for (name, _) in of_postgres.into_iter().filter(|(_, is_set)| *is_set) {
                     let why = "requires store to be the URL of a PostgreSQL database";
                     reading.fault(name, why.to_owned());
                 }

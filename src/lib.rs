@@ -15,6 +15,7 @@ pub mod node;
 pub mod oidc;
 pub mod operator;
 pub mod rekey;
+mod relay;
 pub mod rest_client;
 pub mod service;
 pub mod setting_file;

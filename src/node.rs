@@ -1,24 +1,34 @@
-//! Which node is this process? Its identity, and how it joins the others on its database.
+//! Which node is this process? Its identity, how it joins the others on its database, and where it
+//! reaches the active one.
 
 use std::convert::Infallible;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use actors::clock::Clock;
 use actors::lease::{LeaseJoinError, LeaseKeeper};
+use actors::relay::datagrams::ActiveNode;
+use actors::relay::identity::NodeIdentity;
 use engine::ids::NodeId;
 use engine::limits::SHARDS;
 use engine::moment::Timestamp;
 use engine::node::KnownNode;
 use engine::node::lease::LeaseRules;
+use engine::node::secret::SECRET_BYTES_MIN;
 use engine::sealing::SecretOwner;
 use store::sealed::MasterKey;
 use store::{DrainOutcome, FoundStore, NewNode, NodeDatabase, Nodes, PostgresNodes, ReadAnswer};
+use tokio::sync::watch;
+use tokio::time::sleep;
+use zeroize::Zeroizing;
 
 use crate::config::{Config, StoreChoice};
+use crate::setting_file::{UnreadableSettingFile, read};
 use crate::storage::{self, StorageError};
 
 /// The file that a process with this data directory holds locked.
@@ -26,6 +36,12 @@ const LOCK_FILE: &str = "node-lock";
 
 /// Differs with each start of the machine.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// What precedes the address of a node for the other nodes, in the list of its addresses.
+const NODE_SCHEME: &str = "node://";
+
+/// How often a node that stands by looks for the active one.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// What a node is called without a name of its own.
 const NAMELESS: &str = "signalbox";
@@ -38,8 +54,17 @@ pub struct JoinedNode {
     pub(crate) id: NodeId,
     /// It and the others.
     pub(crate) nodes: Arc<dyn Nodes>,
+    /// How nodes reach each other, if the configuration says so.
+    pub(crate) transport: Option<NodeTransport>,
     /// Locked as long as it is open.
     _place: File,
+}
+
+/// Where the other nodes reach this one, and how they recognise each other.
+#[derive(Clone)]
+pub(crate) struct NodeTransport {
+    pub(crate) address: SocketAddr,
+    pub(crate) identity: NodeIdentity,
 }
 
 /// Why a node cannot join the others.
@@ -56,6 +81,12 @@ pub enum JoinError {
         /// The cause.
         source: io::Error,
     },
+    /// The secret of the nodes cannot be read.
+    #[error(transparent)]
+    Secret(#[from] UnreadableSettingFile),
+    /// The secret of the nodes can be guessed.
+    #[error("node_secret_file {0}: the secret must have at least {SECRET_BYTES_MIN} characters")]
+    ShortSecret(PathBuf),
     /// The database cannot be used.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -86,6 +117,7 @@ impl JoinedNode {
         let StoreChoice::Postgres(database) = &config.store else {
             return Ok(None);
         };
+        let transport = NodeTransport::of(config)?;
         let (lock, place) = take_place(&config.data_dir)?;
         let id = NodeId::new(Clock::new().moment().uuid());
         let rules = LeaseRules {
@@ -115,9 +147,47 @@ impl JoinedNode {
             keeper,
             id,
             nodes: Arc::new(PostgresNodes::of(&options)),
+            transport,
             _place: lock,
         }))
     }
+
+    /// Where the active node is reached, followed as long as anybody asks.
+    pub(crate) fn follow_active(&self) -> ActiveNode {
+        let (shown, active) = watch::channel(None);
+        let (nodes, own) = (Arc::clone(&self.nodes), self.id);
+        actix_rt::spawn(async move {
+            while !shown.is_closed() {
+                if let Ok(known) = nodes.nodes().await {
+                    let found = known.iter().find(|it| it.id != own && it.shards > 0);
+                    let found = found.and_then(address_for_nodes);
+                    shown.send_if_modified(|it| std::mem::replace(it, found) != found);
+                }
+                sleep(LOOK).await;
+            }
+        });
+        active
+    }
+}
+
+impl NodeTransport {
+    fn of(config: &Config) -> Result<Option<Self>, JoinError> {
+        let (Some(address), Some(path)) = (config.node_address, &config.node_secret_file) else {
+            return Ok(None);
+        };
+        let secret = Zeroizing::new(read("node_secret_file", path)?);
+        let secret = secret.trim_ascii_end();
+        if secret.len() < SECRET_BYTES_MIN {
+            return Err(JoinError::ShortSecret(path.clone()));
+        }
+        let identity = NodeIdentity::of_secret(secret);
+        Ok(Some(Self { address, identity }))
+    }
+}
+
+fn address_for_nodes(node: &KnownNode) -> Option<SocketAddr> {
+    let mut addresses = node.addresses.iter();
+    addresses.find_map(|it| it.strip_prefix(NODE_SCHEME)?.parse().ok())
 }
 
 /// A node without others, which needs no lease.
@@ -237,16 +307,36 @@ fn addresses(config: &Config) -> Vec<String> {
         format!("coaps://{}", config.coaps),
         format!("udp://{}", config.udp),
     ];
+    let nodes = config.node_address.map(|at| format!("{NODE_SCHEME}{at}"));
     [Some(api), operator]
         .into_iter()
         .flatten()
         .chain(devices)
+        .chain(nodes)
         .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_that_can_be_guessed_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secret");
+        let config = Config {
+            node_address: Some("127.0.0.1:7700".parse().unwrap()),
+            node_secret_file: Some(path.clone()),
+            ..Config::of_defaults()
+        };
+        let refused = |config: &Config| NodeTransport::of(config).err().unwrap().to_string();
+        assert!(refused(&config).starts_with("cannot read node_secret_file"));
+        std::fs::write(&path, "thirty-one characters, not more\n").unwrap();
+        assert!(refused(&config).contains("at least 32 characters"));
+        std::fs::write(&path, "thirty-two characters or more...\n").unwrap();
+        assert!(NodeTransport::of(&config).unwrap().is_some());
+        assert!(NodeTransport::of(&Config::of_defaults()).unwrap().is_none());
+    }
 
     #[test]
     fn a_place_has_one_process_and_a_copy_of_it_is_another() {

@@ -37,7 +37,7 @@ use actors::smpp::Smpp;
 use actors::sms::SmsValidity;
 use actors::sms::network::SmsNetwork;
 use actors::socket::{self, Open};
-use actors::web::{self, Drain, Listening, Routes, Web};
+use actors::web::{self, ConnectionLimits, Drain, Listening, Routes, Web};
 use engine::associations::AssociationSecrets;
 use engine::associations::server_key::ServerKey;
 use engine::directory::bootstrap::ServiceUris;
@@ -50,15 +50,16 @@ use tokio::time::sleep;
 use tracing::{info, warn};
 
 use crate::api::networks::Networks;
-use crate::api::waiting::WaitingState;
+use crate::api::waiting::{WaitingRelay, WaitingState};
 use crate::api::{self, ApiState, ServedRoutes};
 use crate::coaps_key::{self, ShownServerKey, StoredKeyError};
 use crate::config::{Config, cores};
 use crate::data_dir;
 use crate::deliveries::{self, DeliveryError};
-use crate::node::{JoinError, JoinedNode};
+use crate::node::{JoinError, JoinedNode, NodeTransport};
 use crate::oidc::{self, IdentityProviderError};
 use crate::operator::OperatorToken;
+use crate::relay::Relay;
 use crate::smpp::{self, LinkError};
 use crate::storage::{self, Storage, StorageError};
 use crate::tls::{Certificate, TlsError};
@@ -72,6 +73,9 @@ const STORE_PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration
 
 /// How long a start waits for a free lease before it opens the addresses of the API to say so.
 const STANDBY_AFTER: Duration = Duration::from_millis(500);
+
+/// What is listened for at the address of the node.
+const NODES: &str = "other nodes";
 
 /// How often it is asked whether the store has failed.
 const STORE_LOOK: Duration = Duration::from_millis(500);
@@ -93,6 +97,9 @@ pub enum StartError {
     /// The node cannot join those on its database.
     #[error(transparent)]
     Join(#[from] JoinError),
+    /// Nothing could be relayed to another node.
+    #[error("the client for other nodes cannot be set up: {0}")]
+    Relay(reqwest::Error),
     /// The store does not respond.
     #[error(transparent)]
     StoreSilent(#[from] Unavailable),
@@ -160,11 +167,11 @@ impl Service {
         Self::start_on(config, storage::open(config, None).await?, None).await
     }
 
-    /// Starts the service on an open store, and with the nodes on it, if there can be several.
+    /// Starts the service on an open store, as the node that it is, if there can be several.
     async fn start_on(
         config: &Config,
         storage: Storage,
-        nodes: Option<Arc<dyn Nodes>>,
+        node: Option<&JoinedNode>,
     ) -> Result<Self, StartError> {
         let Storage {
             store,
@@ -198,7 +205,8 @@ impl Service {
             Some((_, material)) => coaps_key::of_files(material).map_err(TlsError::from)?,
             None => coaps_key::stored(&*store, &master_key).await?,
         };
-        let listeners = Listeners::open(config)?;
+        let transport = node.and_then(|node| node.transport.as_ref());
+        let listeners = Listeners::open(config, transport)?;
         // Kept sessions are of the epoch before: a start that ends before this leaves them.
         let epoch = store.take_over().await?;
         let networks = Networks::load(&*store).await?;
@@ -228,7 +236,7 @@ impl Service {
             master_key: Arc::clone(&master_key),
             images: image_files.clone(),
         };
-        let arbiters = Arbiters::start(parts, listeners.sockets, &logging);
+        let arbiters = Arbiters::start(parts, listeners.devices.sockets, &logging);
         let destinations = chosen.into_iter().flat_map(|it| it.destinations);
         let post = Deliveries::start(delivering, destinations.collect(), &logging);
         let job_parts = JobParts {
@@ -285,7 +293,7 @@ impl Service {
             networks,
             server_key,
             backups,
-            nodes,
+            nodes: node.map(|node| Arc::clone(&node.nodes)),
             sms_network,
             smpp: smpp.clone(),
             identity_provider,
@@ -298,15 +306,16 @@ impl Service {
         }
         let web = [Some(listeners.http), listeners.operator];
         let web = web.into_iter().flatten().map(|web| web.start(&state));
-        let web = web.collect::<Result<_, _>>()?;
+        let nodes = listeners.nodes.into_iter().map(|it| it.start(&state));
+        let web = web.chain(nodes).collect::<Result<_, _>>()?;
         actix_rt::spawn(api::broker_commands::serve(state.clone(), broker_commands));
         state.set_ready();
         Ok(Self {
             http,
             operator_http,
-            coap: listeners.coap,
-            coaps: listeners.coaps,
-            udp: listeners.udp,
+            coap: listeners.devices.coap,
+            coaps: listeners.devices.coaps,
+            udp: listeners.devices.udp,
             operator_token_path,
             state,
             web,
@@ -392,7 +401,7 @@ pub fn serve(config: &Config, ends: ProcessEnds) -> Result<(), StartError> {
         };
         let started = async {
             let storage = storage::open(config, Some(epoch)).await?;
-            Service::start_on(config, storage, Some(Arc::clone(&node.nodes))).await
+            Service::start_on(config, storage, Some(&node)).await
         };
         match started.await {
             Ok(service) => {
@@ -470,7 +479,7 @@ async fn join(
         }
         if waiting.is_none() {
             let why = Arc::new(AtomicBool::new(false));
-            waiting = Some(WebListener::start_all_waiting(config, &why, None)?);
+            waiting = Some(WebListener::start_all_waiting(config, &why, None, None)?);
         }
         sleep(pause).await;
         pause = (pause * 2).min(longest);
@@ -484,7 +493,7 @@ async fn stand_by(
     node: &mut JoinedNode,
     signals: &mut Signals,
 ) -> Result<Option<u64>, StartError> {
-    let mut waiting = None;
+    let (mut waiting, mut relay) = (None, None);
     // A lease that is free is there soon: nobody else is asked to wait for that.
     let mut announced = Box::pin(sleep(STANDBY_AFTER));
     let epoch = loop {
@@ -495,14 +504,23 @@ async fn stand_by(
             },
             () = signals.received() => break None,
             () = &mut announced, if waiting.is_none() => {
+                if let Some(transport) = &node.transport {
+                    let sockets = DeviceListeners::open(config)?.sockets;
+                    let started = Relay::start(node, transport, sockets);
+                    relay = Some(started.map_err(StartError::Relay)?);
+                }
                 let (is_standby, nodes) = (node.keeper.is_answered(), Some(&node.nodes));
-                let web = WebListener::start_all_waiting(config, &is_standby, nodes)?;
+                let relaying = relay.as_ref().map(Relay::waiting);
+                let web = WebListener::start_all_waiting(config, &is_standby, nodes, relaying)?;
                 info!(node = %node.id, "standing by until this node has the lease");
                 println!("standing by node={}", node.id);
                 waiting = Some(web);
             }
         }
     };
+    if let Some(relay) = relay {
+        relay.stop();
+    }
     if let Some(web) = waiting {
         stopped(web).await;
     }
@@ -603,14 +621,21 @@ struct Listeners {
     certificate: Option<Arc<Certificate>>,
     /// That of the operator API, if it has an address of its own.
     operator: Option<WebListener>,
+    /// That for other nodes, if they can relay to this one.
+    nodes: Option<NodeListener>,
+    devices: DeviceListeners,
+}
+
+/// The listeners for devices.
+struct DeviceListeners {
     coap: SocketAddr,
     coaps: SocketAddr,
     udp: SocketAddr,
-    /// One per arbiter.
+    /// One of each per arbiter.
     sockets: Vec<Open>,
 }
 
-impl Listeners {
+impl DeviceListeners {
     fn open(config: &Config) -> Result<Self, StartError> {
         let arbiters = config.arbiters();
         let coap = SharedListener::open("CoAP", config.coap, arbiters)?;
@@ -618,10 +643,18 @@ impl Listeners {
         let udp = SharedListener::open("UDP", config.udp, arbiters)?;
         let all = coap.sockets.into_iter().zip(coaps.sockets).zip(udp.sockets);
         let open = |((coap, coaps), udp)| Open { coap, coaps, udp };
-        let served = match config.operator_http {
-            None => ServedRoutes::All,
-            Some(_) => ServedRoutes::WithoutOperator,
-        };
+        Ok(Self {
+            coap: coap.address,
+            coaps: coaps.address,
+            udp: udp.address,
+            sockets: all.map(open).collect(),
+        })
+    }
+}
+
+impl Listeners {
+    fn open(config: &Config, transport: Option<&NodeTransport>) -> Result<Self, StartError> {
+        let devices = DeviceListeners::open(config)?;
         let files = config.tls();
         let certificate = files.map(|(cert, key)| Certificate::load(cert, key));
         let certificate = certificate.transpose()?;
@@ -635,13 +668,13 @@ impl Listeners {
             )
         });
         Ok(Self {
-            http: WebListener::open("HTTP", config.http, served, with)?,
+            http: WebListener::open("HTTP", config.http, ServedRoutes::at_api(config), with)?,
             certificate,
             operator: operator.transpose()?,
-            coap: coap.address,
-            coaps: coaps.address,
-            udp: udp.address,
-            sockets: all.map(open).collect(),
+            nodes: transport
+                .map(|it| NodeListener::open(config, it))
+                .transpose()?,
+            devices,
         })
     }
 
@@ -661,11 +694,11 @@ impl Listeners {
             coap: config
                 .public_coap
                 .clone()
-                .or_else(|| own("coap", self.coap)),
+                .or_else(|| own("coap", self.devices.coap)),
             coaps: config
                 .public_coaps
                 .clone()
-                .or_else(|| own("coaps", self.coaps)),
+                .or_else(|| own("coaps", self.devices.coaps)),
         }
     }
 
@@ -674,9 +707,9 @@ impl Listeners {
         let web = [Some(&self.http), self.operator.as_ref()];
         let web = web.into_iter().flatten().map(|web| (web.what, web.address));
         let listeners = [
-            ("CoAP", self.coap),
-            ("CoAP over DTLS", self.coaps),
-            ("UDP", self.udp),
+            ("CoAP", self.devices.coap),
+            ("CoAP over DTLS", self.devices.coaps),
+            ("UDP", self.devices.udp),
         ];
         let mut heard_at = Vec::new();
         for (what, bound) in listeners.into_iter().chain(web) {
@@ -730,6 +763,7 @@ impl WebListener {
         config: &Config,
         is_standby: &Arc<AtomicBool>,
         nodes: Option<&Arc<dyn Nodes>>,
+        relay: Option<WaitingRelay>,
     ) -> Result<Vec<Addr<Web>>, StartError> {
         let operator = OperatorToken::load_or_make(config).map_err(StartError::OperatorToken)?;
         let files = config.tls();
@@ -738,27 +772,33 @@ impl WebListener {
         if let Some(certificate) = &certificate {
             certificate.follow();
         }
-        let addresses = [Some(config.http), config.operator_http];
-        let open = |address| {
+        let operator_http = config.operator_http;
+        let addresses = [
+            Some((config.http, ServedRoutes::at_api(config))),
+            operator_http.map(|address| (address, ServedRoutes::Operator)),
+        ];
+        let open = |(address, served)| {
             let with = (config, certificate.as_ref());
-            Self::open("HTTP", address, ServedRoutes::Operator, with)
+            Self::open("HTTP", address, served, with)
         };
         let listeners: Vec<_> = addresses
             .into_iter()
             .flatten()
             .map(open)
             .collect::<Result<_, _>>()?;
-        // The operator API is at its own address, which is the last, if it has one.
-        let operator_place = listeners.len() - 1;
-        let start = |(place, it): (usize, Self)| {
-            it.start_waiting(WaitingState {
+        let start = |it: Self| {
+            let for_operator = it.served != ServedRoutes::WithoutOperator;
+            let state = WaitingState {
                 clock: Clock::new(),
                 is_standby: Arc::clone(is_standby),
-                nodes: nodes.filter(|_| place == operator_place).cloned(),
+                nodes: nodes.filter(|_| for_operator).cloned(),
                 operator: operator.clone(),
-            })
+                relay: relay.clone(),
+                served: it.served,
+            };
+            it.start_waiting(state)
         };
-        listeners.into_iter().enumerate().map(start).collect()
+        listeners.into_iter().map(start).collect()
     }
 
     fn start(self, state: &ApiState) -> Result<Addr<Web>, StartError> {
@@ -776,6 +816,38 @@ impl WebListener {
 
     fn start_with(self, routes: Routes) -> Result<Addr<Web>, StartError> {
         Web::start_serving(self.listening, routes).map_err(refused(self.what, self.address))
+    }
+}
+
+/// The listener for other nodes.
+struct NodeListener {
+    address: SocketAddr,
+    listening: Listening,
+}
+
+impl NodeListener {
+    fn open(config: &Config, transport: &NodeTransport) -> Result<Self, StartError> {
+        let address = transport.address;
+        let refused = refused(NODES, address);
+        let limits = config.connection_limits();
+        // What callers may do is limited at the node that they call.
+        let limits = ConnectionLimits {
+            per_address_max: limits.connections_max,
+            ..limits
+        };
+        let listening = Listening {
+            listener: web::open(address).map_err(refused)?,
+            tls: Some(transport.identity.server_config()),
+            workers: cores(),
+            limits: limits.within_descriptors().map_err(refused)?,
+        };
+        Ok(Self { address, listening })
+    }
+
+    fn start(self, state: &ApiState) -> Result<Addr<Web>, StartError> {
+        let state = state.clone();
+        let routes: Routes = Arc::new(move |app| api::relayed::mount(app, &state));
+        Web::start_serving(self.listening, routes).map_err(refused(NODES, self.address))
     }
 }
 

@@ -17,20 +17,21 @@ use engine::directory::sms::waking::{WakeUpFacts, WakingAction};
 use engine::dispatch::shard_map::ShardMap;
 use engine::firmware::campaign::NewUpdate;
 use engine::ids::{ActionId, CampaignId, CustomerId, DeviceKey};
+use engine::peer::Peer;
 use engine::rules::Rules;
 use engine::strangers::{Stranger, merged};
 use engine::supervision::Unserved;
 use metrics::Gauge;
 use store::{Commit, DeviceReads, Pressure, ReadAnswer, Unavailable};
 use tokio::sync::{Mutex, oneshot};
-use tracing::{Span, error};
+use tracing::{Span, debug, error};
 
 use crate::meters::pending::{PendingQuestion, questions_for};
 use crate::policy::{PolicyChanged, policy_of};
 use crate::registry::context::ArbiterParts;
 use crate::registry::{
     AskDevice, DescribeAssociation, EndCertified, EndSession, ListStrangers, Registry,
-    ShowServerKey,
+    RelayedDatagrams, ShowServerKey,
 };
 use crate::reply::ReplyTo;
 use crate::sms::ids::SmsIds;
@@ -122,6 +123,17 @@ impl Devices {
                 facts: self.store.wake_up_facts(device, self.rules.limits.sms),
                 action,
             }))),
+        }
+    }
+
+    /// Has an arbiter receive datagrams that another node relays over one of its streams. Whatever
+    /// it has no room for is lost, as it may be in the network.
+    pub(crate) fn receive_relayed(&self, stream: u16, datagrams: Vec<(Peer, Vec<u8>)>) {
+        let arbiter = usize::from(stream) % self.registries.len();
+        if let Some(registry) = self.registries.get(arbiter)
+            && registry.try_send(RelayedDatagrams(datagrams)).is_err()
+        {
+            debug!(stream, "an arbiter has no room for relayed datagrams");
         }
     }
 

@@ -22,6 +22,7 @@ pub mod logging;
 mod meters;
 pub mod policy;
 pub mod registry;
+pub mod relay;
 mod reply;
 mod runner;
 pub mod settle;

@@ -47,6 +47,7 @@ use store::{Pressure, ReadAnswer, RestoredPage, Unavailable};
 use tracing::{Span, debug, error, info, trace, warn};
 
 use crate::drop_tally::DropTally;
+use crate::lease;
 use crate::logging::{Logging, WriteEntry};
 use crate::meters::pending::PendingQuestion;
 use crate::meters::{ArbiterMeters, ArbiterReading, PUBLISH_EVERY};
@@ -124,9 +125,9 @@ impl Registry {
         })
     }
 
-    /// Takes a batch from a socket: decodes all of it and looks for its devices, then handles each
+    /// Takes a batch of messages: decodes all of it and looks for its devices, then handles each
     /// message.
-    fn receive(&mut self, transport: Transport, ctx: &mut Context<Self>) {
+    fn receive(&mut self, from: impl DatagramSource, ctx: &mut Context<Self>) {
         let mut batch = std::mem::take(&mut self.batch);
         let Self {
             context,
@@ -135,7 +136,7 @@ impl Registry {
             ..
         } = self;
         let (now, mut arbiter) = (context.clock.now(), context.arbiter.borrow_mut());
-        let taken = context.sockets.of(transport).receive(|peer, bytes| {
+        let taken = from.pass_on(context, |peer, bytes| {
             if let Err(reason) = arbiter.admit(now, peer) {
                 context.meters.received.one(DatagramForm::UNREAD);
                 return dropped.note(reason);
@@ -144,7 +145,7 @@ impl Registry {
             let number = context.arbiter_id.datagram_number(*received);
             trace!(%peer, number, length = bytes.len(), "datagram");
             let received = Received::decode(number, peer, bytes);
-            let form = match transport {
+            let form = match peer.transport {
                 Transport::Udp => DatagramForm::BARE,
                 Transport::Coap | Transport::Coaps => {
                     DatagramForm::received(bytes, &received.classified)
@@ -158,15 +159,15 @@ impl Registry {
         self.handle_batch(batch, ctx);
     }
 
-    /// Takes a batch of records from a socket.
-    fn receive_records(&mut self, ctx: &mut Context<Self>) {
+    /// Takes a batch of records.
+    fn receive_records(&mut self, from: impl DatagramSource, ctx: &mut Context<Self>) {
         let mut effects = std::mem::take(&mut self.secured);
         let Self {
             context, dropped, ..
         } = self;
         let (now, mut arbiter) = (context.clock.now(), context.arbiter.borrow_mut());
         let mut associations = context.associations.borrow_mut();
-        let taken = context.sockets.coaps.receive(|peer, bytes| {
+        let taken = from.pass_on(context, |peer, bytes| {
             context.meters.received.one(DatagramForm::DTLS);
             if let Err(reason) = arbiter.admit(now, peer) {
                 return dropped.note(reason);
@@ -668,11 +669,56 @@ impl Handler<ForwardBatch> for Registry {
     }
 }
 
+/// Datagrams that another node has relayed.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct RelayedDatagrams(pub(crate) Vec<(Peer, Vec<u8>)>);
+
+impl Handler<RelayedDatagrams> for Registry {
+    type Result = ();
+
+    fn handle(&mut self, RelayedDatagrams(datagrams): RelayedDatagrams, ctx: &mut Context<Self>) {
+        // Without the lease, and once it is quiesced, as from a socket.
+        if !lease::is_held() || self.readable.is_empty() {
+            return;
+        }
+        let is_record = |(peer, _): &(Peer, Vec<u8>)| peer.transport == Transport::Coaps;
+        let (records, messages): (Vec<_>, Vec<_>) = datagrams.into_iter().partition(is_record);
+        self.receive(messages, ctx);
+        self.receive_records(records, ctx);
+        self.end_turn();
+    }
+}
+
+/// Where a batch of datagrams comes from.
+trait DatagramSource {
+    /// Passes on each, with its peer.
+    fn pass_on(self, context: &ArbiterContext, take: impl FnMut(Peer, &[u8])) -> io::Result<()>;
+}
+
+/// The socket of a transport.
+struct OfSocket(Transport);
+
+impl DatagramSource for OfSocket {
+    fn pass_on(self, context: &ArbiterContext, take: impl FnMut(Peer, &[u8])) -> io::Result<()> {
+        context.sockets.of(self.0).receive(take)
+    }
+}
+
+impl DatagramSource for Vec<(Peer, Vec<u8>)> {
+    fn pass_on(self, _: &ArbiterContext, mut take: impl FnMut(Peer, &[u8])) -> io::Result<()> {
+        for (peer, datagram) in self {
+            take(peer, &datagram);
+        }
+        Ok(())
+    }
+}
+
 impl StreamHandler<SocketReadable> for Registry {
     fn handle(&mut self, SocketReadable(transport): SocketReadable, ctx: &mut Context<Self>) {
         match transport {
-            Transport::Coap | Transport::Udp => self.receive(transport, ctx),
-            Transport::Coaps => self.receive_records(ctx),
+            Transport::Coap | Transport::Udp => self.receive(OfSocket(transport), ctx),
+            Transport::Coaps => self.receive_records(OfSocket(transport), ctx),
         }
         self.end_turn();
     }

@@ -8,6 +8,8 @@ mod bound_socket;
 mod inbox;
 mod local_addresses;
 mod outbox;
+mod relay_socket;
+mod relays;
 
 use std::cell::RefCell;
 use std::io;
@@ -28,10 +30,14 @@ use crate::lease;
 use crate::meters::ArbiterMeters;
 
 pub use addresses::heard_at;
+pub use local_addresses::RelayId;
+pub(crate) use relay_socket::RelaySocket;
+pub(crate) use relays::{ConnectedRelay, DepartingDatagram, disconnect_all};
 
 use bound_socket::BoundSocket;
 use inbox::Inbox;
 use outbox::Outbox;
+use relays::Departure;
 
 /// The kernel's receive buffer: about a second of a busy core, so that a short pause loses nothing.
 /// The kernel grants what its own limit allows.
@@ -129,7 +135,10 @@ impl Socket {
 
     /// The address of the service that a peer sends to, if it is known.
     pub(crate) fn address_for(&self, peer: Peer) -> Option<IpAddr> {
-        self.socket.address_for(peer)
+        match self.socket.relay_to(peer) {
+            Some((_, address)) => Some(address),
+            None => self.socket.address_for(peer),
+        }
     }
 
     /// A stream that fires whenever there may be a datagram.
@@ -158,8 +167,10 @@ impl Socket {
 
     /// Queues a datagram until the end of the round; the protocol retransmits it if it is lost.
     pub(crate) fn send(&self, to: Peer, datagram: Vec<u8>) {
-        let form = self.form_of(&datagram);
-        self.outbox.put(to, datagram, form);
+        if self.send_through_relay(to, &datagram).is_none() {
+            let form = self.form_of(&datagram);
+            self.outbox.put(to, datagram, form);
+        }
     }
 
     /// Sends a datagram now, and returns whether the kernel accepted it: it is an attempt whose
@@ -168,6 +179,9 @@ impl Socket {
         if !lease::is_held() {
             self.meters.unsent.one();
             return SendOutcome::Refused(SendRefusal::NotPermitted);
+        }
+        if let Some(outcome) = self.send_through_relay(to, datagram) {
+            return outcome;
         }
         match self.socket.send_now(to, datagram) {
             Ok(()) => {
@@ -185,6 +199,27 @@ impl Socket {
     /// Sends everything now.
     pub(crate) fn flush(&self) {
         self.outbox.empty();
+    }
+
+    /// Sends a datagram through the relay that its peer sends to; none, if the peer sends to this
+    /// node, or the relay is gone, whose addresses this node may have by then.
+    fn send_through_relay(&self, to: Peer, datagram: &[u8]) -> Option<SendOutcome> {
+        let (relay, from) = self.socket.relay_to(to)?;
+        if !lease::is_held() {
+            self.meters.unsent.one();
+            return Some(SendOutcome::Refused(SendRefusal::NotPermitted));
+        }
+        match relays::send(relay, to, from, datagram) {
+            Departure::Queued => {
+                self.meters.sent.one(self.form_of(datagram));
+                Some(SendOutcome::Sent)
+            }
+            Departure::Full => {
+                self.meters.unsent.one();
+                Some(SendOutcome::Refused(SendRefusal::BufferFull))
+            }
+            Departure::Disconnected => None,
+        }
     }
 
     fn form_of(&self, message: &[u8]) -> DatagramForm {

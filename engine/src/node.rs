@@ -1,6 +1,7 @@
 //! What is a node, and in which state is it?
 
 pub mod lease;
+pub mod secret;
 
 use crate::ids::NodeId;
 use crate::moment::Timestamp;

@@ -1,5 +1,6 @@
 //! What is answered while the service waits for the lease of its shards, or for the server of its
-//! store? It is alive, has metrics, and the operator can list and drain nodes.
+//! store? It is alive, has metrics, and the operator can list and drain nodes. Everything else is
+//! answered by the active node, if this one can relay calls to it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,11 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use actix_web::{HttpRequest, HttpResponse, web};
 
 use actors::clock::Clock;
+use actors::relay::calls::CallRelay;
+use actors::relay::datagrams::RelayConnection;
+use actors::web::Connection;
 use engine::ids::{NodeId, TraceId};
 use store::Nodes;
 
 use crate::operator::OperatorToken;
 
+use super::ServedRoutes;
 use super::access::authorise_operator;
 use super::error::ApiError;
 use super::health::{HealthBody, UNREACHABLE};
@@ -33,6 +38,19 @@ pub struct WaitingState {
     pub nodes: Option<Arc<dyn Nodes>>,
     /// Authorises calls of the operator API.
     pub operator: OperatorToken,
+    /// How the active node answers, if this one stands by and relays to it.
+    pub relay: Option<WaitingRelay>,
+    /// What is served at this address.
+    pub served: ServedRoutes,
+}
+
+/// What reaches the active node through a node that stands by.
+#[derive(Clone)]
+pub struct WaitingRelay {
+    /// Calls.
+    pub calls: CallRelay,
+    /// Whether datagrams do.
+    pub datagrams: RelayConnection,
 }
 
 impl WaitingState {
@@ -41,13 +59,14 @@ impl WaitingState {
         let alive = || async { HttpResponse::Ok().json(HealthBody::OK) };
         app.route("/livez", web::get().to(alive));
         app.route("/metrics", web::get().to(metrics::show));
+        app.route("/readyz", web::get().to(readyz));
         if let Some(nodes) = &self.nodes {
             app.app_data(web::Data::from(Arc::clone(nodes)));
             app.route("/operator-api/v1/nodes", web::get().to(list));
             app.route("/operator-api/v1/nodes/{node}/drain", web::post().to(drain));
         }
         app.app_data(web::Data::new(self));
-        app.default_service(web::to(refuse));
+        app.default_service(web::to(relay));
     }
 
     /// Answers the operator.
@@ -61,6 +80,14 @@ impl WaitingState {
             Err(failure) => Err(failure),
         };
         answered.unwrap_or_else(|failure| failure.response(self.trace()))
+    }
+
+    fn refuse(&self) -> HttpResponse {
+        let why = match self.is_standby.load(Ordering::Relaxed) {
+            true => STANDBY,
+            false => UNREACHABLE,
+        };
+        ApiError::unhealthy(why).response(self.trace())
     }
 
     fn trace(&self) -> TraceId {
@@ -86,10 +113,31 @@ async fn drain(
     state.answer(&request, drained).await
 }
 
-async fn refuse(state: web::Data<WaitingState>) -> HttpResponse {
-    let why = match state.is_standby.load(Ordering::Relaxed) {
-        true => STANDBY,
-        false => UNREACHABLE,
+/// Answers 200 while the active node gets what devices and callers send to this one.
+async fn readyz(state: web::Data<WaitingState>) -> HttpResponse {
+    match &state.relay {
+        Some(relay) if relay.datagrams.is_complete() => HttpResponse::Ok().json(HealthBody::OK),
+        Some(_) | None => state.refuse(),
+    }
+}
+
+/// Has the active node answer, if this one can relay to it.
+async fn relay(
+    state: web::Data<WaitingState>,
+    request: HttpRequest,
+    body: web::Payload,
+) -> HttpResponse {
+    let Some(relay) = &state.relay else {
+        return state.refuse();
     };
-    ApiError::unhealthy(why).response(state.trace())
+    let connection = request.conn_data::<Connection>().cloned();
+    if let Some(connection) = &connection {
+        connection.serve();
+    }
+    let (body, served) = (body.into_inner(), state.served.word());
+    match (relay.calls.relay(&request, body, served).await, connection) {
+        (Ok(response), Some(connection)) => response.map_body(|_, body| connection.answer(body)),
+        (Ok(response), None) => response,
+        (Err(fault), _) => ApiError::unhealthy(&fault.to_string()).response(state.trace()),
+    }
 }

@@ -43,6 +43,15 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
         .map_err(|_| "must be an address and port such as 127.0.0.1:8080".to_owned())
 }
 
+/// An address and port that others can connect to.
+pub(super) fn reachable_address(text: &str) -> Result<SocketAddr, String> {
+    let address = address(text)?;
+    match address.ip().is_unspecified() || address.port() == 0 {
+        true => Err("must be an address and port that others can connect to".to_owned()),
+        false => Ok(address),
+    }
+}
+
 /// A scheme, a host and a port.
 pub(super) fn origin(text: &str) -> Result<String, String> {
     let wrong = "expected a scheme, a host and a port, such as https://devices.example.com:8443";

@@ -1,6 +1,8 @@
 //! Do two nodes on one database serve as one service, whichever is killed, stopped or drained, and
 //! whatever becomes of the database?
 
+mod relayed;
+
 use std::time::Instant;
 
 use protocol::coap::code::Code;
@@ -222,13 +224,23 @@ struct Pair {
 
 impl Pair {
     fn start(server: &PostgresServer, settings: &[(&str, &str)]) -> Self {
+        let pair = Self::start_with(server, settings, &[]);
+        for (path, expected) in [("/livez", 200), ("/readyz", 503), (API, 503)] {
+            assert_eq!(status(&pair.standby, path), Some(expected), "{path}");
+        }
+        pair
+    }
+
+    /// The node that stands by has the settings of the other one but for its own.
+    fn start_with(
+        server: &PostgresServer,
+        settings: &[(&str, &str)],
+        of_standby: &[(&str, &str)],
+    ) -> Self {
         let mut active = Service::start_on(&server.create_database(), settings);
-        let mut standby = Service::stand_by_beside(&active);
+        let mut standby = Service::stand_by_beside(&active, of_standby);
         active.may_fail();
         standby.may_fail();
-        for (path, expected) in [("/livez", 200), ("/readyz", 503), (API, 503)] {
-            assert_eq!(status(&standby, path), Some(expected), "{path}");
-        }
         let caller = Caller::of_new_customer(&active, "Acme");
         caller.create_device(ID, DEVICE_IP);
         caller.create_device(SLEEPER, SLEEPER_IP);
@@ -248,6 +260,8 @@ impl Pair {
 
     /// Waits until the node that stands by is ready; then it is the active one.
     fn take_over(&mut self) {
+        // One that relays is ready before.
+        self.standby.wait_for_line("listening udp=");
         until("that the other node is ready", || {
             (status(&self.standby, "/readyz") == Some(200)).then_some(())
         });

@@ -65,8 +65,9 @@ impl Service {
         Self::start_storing(Some(database.to_owned()), own_address(), settings)
     }
 
-    /// Starts a node that stands by, with the secrets of one that is active on its database.
-    pub(crate) fn stand_by_beside(active: &Self) -> Self {
+    /// Starts a node that stands by, with the secrets of one that is active on its database, and
+    /// its settings but for these.
+    pub(crate) fn stand_by_beside(active: &Self, settings: &[(&str, &str)]) -> Self {
         let data = TempDir::new().unwrap();
         for secret in ["operator-token", "master-key"] {
             fs::copy(active.data_dir().join(secret), data.path().join(secret)).unwrap();
@@ -76,7 +77,7 @@ impl Service {
         let mut node = Self {
             program: Program::start(&mut Command::new("true")),
             data,
-            settings: active.settings.clone(),
+            settings: [&active.settings[..], &owned(settings)].concat(),
             database,
             http: at(8_080),
             coap: at(5_683),
@@ -126,8 +127,7 @@ impl Service {
 
     fn start_storing(database: Option<String>, ip: IpAddr, settings: &[(&str, &str)]) -> Self {
         let data = TempDir::new().unwrap();
-        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        let settings: Vec<(String, String)> = settings.iter().map(own).collect();
+        let settings = owned(settings);
         let any_port = SocketAddr::new(ip, 0);
         let mut command = command_of(&data, database.as_deref(), &settings);
         let (program, doors) = launch(&mut command, [any_port; 3]);
@@ -197,8 +197,7 @@ impl Service {
 
     /// Starts the service again on its data with other settings.
     pub(crate) fn start_again_with(&mut self, settings: &[(&str, &str)]) {
-        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        self.settings = settings.iter().map(own).collect();
+        self.settings = owned(settings);
         self.start_again();
     }
 
@@ -278,7 +277,7 @@ pub(crate) fn signalbox() -> Command {
 
 /// An address that no other service of the tests uses, so that nothing else takes its port while it
 /// is down.
-fn own_address() -> IpAddr {
+pub(crate) fn own_address() -> IpAddr {
     static NEXT: AtomicU8 = AtomicU8::new(1);
     if cfg!(not(target_os = "linux")) {
         return IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -286,6 +285,11 @@ fn own_address() -> IpAddr {
     let [_, _, _, process] = std::process::id().to_be_bytes();
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     IpAddr::V4(Ipv4Addr::new(127, 33, process, number.max(1)))
+}
+
+fn owned(settings: &[(&str, &str)]) -> Vec<(String, String)> {
+    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    settings.iter().map(own).collect()
 }
 
 /// Where the API listens: at an address of no device, because nothing is sent to a port of the

@@ -141,6 +141,7 @@ const PATHS: [(&str, &[&str]); 17] = [
             "dtls/src/record/recorded.rs",
             "engine/src/delivery/signature.rs",
             "engine/src/firmware/image_key.rs",
+            "engine/src/node/secret.rs",
         ],
     ),
     ("rustls_native_certs", &["actors/src/http/trust.rs"]),

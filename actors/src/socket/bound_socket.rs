@@ -20,7 +20,7 @@ use nix::sys::socket::{
 };
 use tokio::net::UdpSocket;
 
-use super::local_addresses::LocalAddresses;
+use super::local_addresses::{LocalAddresses, RelayId};
 
 /// An open socket of an arbiter.
 pub(super) struct BoundSocket {
@@ -80,6 +80,12 @@ impl BoundSocket {
                 peer.local.and_then(|id| self.addresses.address_of(id))
             }
         }
+    }
+
+    /// The relay through which a peer is reached, and the address that it sends to there; none if
+    /// it sends to this node.
+    pub(super) fn relay_to(&self, peer: Peer) -> Option<(RelayId, IpAddr)> {
+        peer.local.and_then(|id| self.addresses.relay_of(id))
     }
 
     /// Headers for a batch, with space for the address that each datagram was sent to or is sent

@@ -1,16 +1,43 @@
-//! Which number has an address of the host? A peer carries the number of the address it sent to.
-//! The numbers are those of the process, because an answer may leave through the socket of another
-//! arbiter. A host has few addresses, and each keeps its number until the process ends.
+//! Which number has an address of the service? A peer carries the number of the address it sent
+//! to, on this host or at a node that relays its datagrams. The numbers are those of the process,
+//! because an answer may leave through the socket of another arbiter. A host has few addresses, and
+//! each keeps its number until the process ends.
 
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroU16;
 use std::sync::{PoisonError, RwLock};
 
+use engine::ids::NodeId;
 use engine::peer::LocalAddressId;
 
 /// The addresses in the order of their numbers. Beyond 65,535 of them the kernel chooses.
-static ADDRESSES: RwLock<Vec<IpAddr>> = RwLock::new(Vec::new());
+static ADDRESSES: RwLock<Vec<LocalAddress>> = RwLock::new(Vec::new());
+
+/// One of the relays of a node, which has one for each of its arbiters.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct RelayId {
+    /// The node.
+    pub node: NodeId,
+    /// Which one of it.
+    pub stream: u16,
+}
+
+/// An address that datagrams were sent to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct LocalAddress {
+    ip: IpAddr,
+    /// The relay that received them, if it was not this node.
+    relay: Option<RelayId>,
+}
+
+/// The number of an address at a node that relays what is sent to it.
+pub(super) fn id_at_relay(relay: RelayId, ip: IpAddr) -> Option<LocalAddressId> {
+    id_of(LocalAddress {
+        ip,
+        relay: Some(relay),
+    })
+}
 
 /// The numbers of addresses, with the one used last at hand: most hosts have one.
 #[derive(Debug, Default)]
@@ -30,31 +57,57 @@ impl LocalAddresses {
         if address.is_multicast() || address.is_unspecified() || is_broadcast {
             return None;
         }
-        let id = known(address).or_else(|| number(address))?;
+        let id = id_of(LocalAddress {
+            ip: address,
+            relay: None,
+        })?;
         self.latest.set(Some((address, id)));
         Some(id)
     }
 
     /// The address that has a number.
     pub(super) fn address_of(&self, id: LocalAddressId) -> Option<IpAddr> {
-        let latest = self.latest.get();
-        if let Some((address, _)) = latest.filter(|(_, it)| *it == id) {
+        if let Some(address) = self.latest_if(id) {
             return Some(address);
         }
-        let addresses = ADDRESSES.read().unwrap_or_else(PoisonError::into_inner);
-        let address = *addresses.get(usize::from(id.0.get()) - 1)?;
-        self.latest.set(Some((address, id)));
-        Some(address)
+        let LocalAddress { ip, relay } = address_of(id)?;
+        if relay.is_none() {
+            self.latest.set(Some((ip, id)));
+        }
+        Some(ip)
+    }
+
+    /// The relay and its address that have a number; none if it is of this host.
+    pub(super) fn relay_of(&self, id: LocalAddressId) -> Option<(RelayId, IpAddr)> {
+        if self.latest_if(id).is_some() {
+            return None;
+        }
+        let LocalAddress { ip, relay } = address_of(id)?;
+        Some((relay?, ip))
+    }
+
+    fn latest_if(&self, id: LocalAddressId) -> Option<IpAddr> {
+        let latest = self.latest.get().filter(|(_, it)| *it == id);
+        latest.map(|(address, _)| address)
     }
 }
 
-fn known(address: IpAddr) -> Option<LocalAddressId> {
+fn id_of(address: LocalAddress) -> Option<LocalAddressId> {
+    known(address).or_else(|| number(address))
+}
+
+fn address_of(id: LocalAddressId) -> Option<LocalAddress> {
+    let addresses = ADDRESSES.read().unwrap_or_else(PoisonError::into_inner);
+    addresses.get(usize::from(id.0.get()) - 1).copied()
+}
+
+fn known(address: LocalAddress) -> Option<LocalAddressId> {
     let addresses = ADDRESSES.read().unwrap_or_else(PoisonError::into_inner);
     let index = addresses.iter().position(|it| *it == address)?;
     numbered(index)
 }
 
-fn number(address: IpAddr) -> Option<LocalAddressId> {
+fn number(address: LocalAddress) -> Option<LocalAddressId> {
     let mut addresses = ADDRESSES.write().unwrap_or_else(PoisonError::into_inner);
     if let Some(index) = addresses.iter().position(|it| *it == address) {
         return numbered(index);
@@ -87,6 +140,26 @@ mod tests {
             [ids[1], ids[0]]
         );
         assert_eq!(ids.map(|id| other.address_of(id).unwrap()), [first, second]);
+    }
+
+    #[test]
+    fn an_address_at_a_relay_is_another_one() {
+        let addresses = LocalAddresses::default();
+        let ip = IpAddr::from(Ipv4Addr::new(127, 9, 9, 3));
+        let relay = RelayId {
+            node: NodeId::from_bytes([1; 16]),
+            stream: 0,
+        };
+        let (here, there) = (
+            addresses.id_of(ip).unwrap(),
+            id_at_relay(relay, ip).unwrap(),
+        );
+        assert_ne!(here, there);
+        assert_eq!(id_at_relay(relay, ip), Some(there));
+        assert_eq!(addresses.relay_of(here), None);
+        assert_eq!(addresses.relay_of(there), Some((relay, ip)));
+        assert_eq!(addresses.address_of(there), Some(ip));
+        assert_eq!(addresses.relay_of(there), Some((relay, ip)));
     }
 
     #[test]

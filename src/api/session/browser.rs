@@ -10,6 +10,7 @@ use actix_web::HttpRequest;
 use actix_web::http::header::{COOKIE, HOST, HeaderMap, HeaderName};
 
 use crate::api::error::ApiError;
+use crate::api::relayed::is_secure;
 
 /// The header with which a proxy says how its caller reached it.
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
@@ -45,7 +46,7 @@ impl BrowserTransport {
     /// How a call came, or why nobody signs in that way.
     pub(in crate::api) fn of(request: &HttpRequest) -> Result<Self, ApiError> {
         let is_local = request.peer_addr().is_some_and(|it| is_loopback(it.ip()));
-        Self::read(request.app_config().secure(), is_local, request.headers())
+        Self::read(is_secure(request), is_local, request.headers())
     }
 
     fn read(is_tls: bool, is_local: bool, headers: &HeaderMap) -> Result<Self, ApiError> {

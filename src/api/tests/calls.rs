@@ -11,4 +11,5 @@ mod plain_requests;
 mod plugins;
 mod presence;
 mod refusals;
+mod relayed;
 mod tokens;

@@ -33,7 +33,7 @@ use store::sealed::MasterKey;
 use store::{Commit, Options, SledStore, Store};
 
 use crate::api::networks::Networks;
-use crate::api::{ApiParts, ApiState, ServedRoutes, configure};
+use crate::api::{ApiParts, ApiState, ServedRoutes, configure, relayed};
 use crate::coaps_key::ShownServerKey;
 use crate::config::Config;
 use crate::deliveries;
@@ -242,6 +242,16 @@ impl TestService {
     pub(super) async fn call(&self, request: TestRequest) -> CallAnswer {
         let state = self.state.clone();
         let mounted = |app: &mut ServiceConfig| configure(app, state, ServedRoutes::All);
+        Self::call_of(mounted, request).await
+    }
+
+    /// A call at the address for other nodes.
+    pub(super) async fn call_of_node(&self, request: TestRequest) -> CallAnswer {
+        let mounted = |app: &mut ServiceConfig| relayed::mount(app, &self.state);
+        Self::call_of(mounted, request).await
+    }
+
+    async fn call_of(mounted: impl FnOnce(&mut ServiceConfig), request: TestRequest) -> CallAnswer {
         let app = init_service(App::new().configure(mounted)).await;
         let response = call_service(&app, request.to_request()).await;
         let (status, headers) = (response.status(), response.headers().clone());

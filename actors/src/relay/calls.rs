@@ -1,0 +1,331 @@
+//! Who answers a call at a node that stands by? The active node: the call is passed on to it as it
+//! is, and its response is returned as it is.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::str::FromStr;
+use std::task::{Context, Poll, ready};
+
+use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::dev::Payload;
+use actix_web::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use actix_web::http::{Method, StatusCode, header};
+use actix_web::web::Bytes;
+use actix_web::{HttpRequest, HttpResponse};
+use futures_core::Stream;
+use reqwest::{Body, Client};
+use tokio::sync::{mpsc, watch};
+use tracing::debug;
+
+use super::client_of;
+use super::datagrams::ActiveNode;
+use super::identity::NodeIdentity;
+
+/// The header of a relayed call that says how its caller reached the relaying node.
+pub const RELAYED: &str = "signalbox-relayed";
+
+/// What a node does not pass on: it is of the connection (RFC 9110 section 7.6.1), or it is written
+/// anew.
+const OWN_HEADERS: [&str; 11] = [
+    "connection",
+    "content-length",
+    "expect",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "strict-transport-security",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Parts of the body of a request that may wait until the active node takes them.
+const PARTS_MAX: usize = 4;
+
+/// How a caller reached a node that relayed its call.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct RelayedCall {
+    /// The address of the caller.
+    pub caller: SocketAddr,
+    /// Whether the call came over TLS.
+    pub is_secure: bool,
+    /// What is served at the address that it called, in a word.
+    pub served: String,
+}
+
+/// The text is not that of a relayed call.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("the header signalbox-relayed cannot be read")]
+pub struct InvalidRelayedCall;
+
+impl fmt::Display for RelayedCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.is_secure { "https" } else { "http" };
+        write!(f, "{} {scheme} {}", self.caller, self.served)
+    }
+}
+
+impl FromStr for RelayedCall {
+    type Err = InvalidRelayedCall;
+
+    fn from_str(text: &str) -> Result<Self, InvalidRelayedCall> {
+        let mut words = text.split(' ');
+        let mut next = || words.next().ok_or(InvalidRelayedCall);
+        let (caller, scheme, served) = (next()?, next()?, next()?);
+        Ok(Self {
+            caller: caller.parse().map_err(|_| InvalidRelayedCall)?,
+            is_secure: match scheme {
+                "https" => true,
+                "http" => false,
+                _ => return Err(InvalidRelayedCall),
+            },
+            served: served.to_owned(),
+        })
+    }
+}
+
+/// Why a call was not answered by the active node.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum RelayFault {
+    /// There is no active node, or it cannot be reached: nothing was done.
+    #[error("the active node cannot be reached")]
+    Unreachable,
+    /// The connection ended before the response.
+    #[error("the active node did not answer: whether the call was carried out is not known")]
+    Unanswered,
+}
+
+/// Passes calls on to the active node, until this node takes over.
+#[derive(Clone)]
+pub struct CallRelay {
+    client: Client,
+    active: ActiveNode,
+    ended: watch::Receiver<bool>,
+}
+
+impl CallRelay {
+    /// Relays to the active node until `ended` says so.
+    pub fn new(
+        identity: &NodeIdentity,
+        active: ActiveNode,
+        ended: watch::Receiver<bool>,
+    ) -> Result<Self, reqwest::Error> {
+        let client = client_of(identity)?;
+        Ok(Self {
+            client,
+            active,
+            ended,
+        })
+    }
+
+    /// Has the active node answer a call.
+    pub async fn relay(
+        &self,
+        request: &HttpRequest,
+        payload: Payload,
+        served: &str,
+    ) -> Result<HttpResponse, RelayFault> {
+        let active = *self.active.borrow();
+        let (Some(active), Some(caller)) = (active, request.peer_addr()) else {
+            return Err(RelayFault::Unreachable);
+        };
+        let relayed = RelayedCall {
+            caller,
+            is_secure: request.app_config().secure(),
+            served: served.to_owned(),
+        };
+        let sent = self.request(active, request, payload, &relayed).send();
+        let mut ended = self.ended.clone();
+        let response = tokio::select! {
+            sent = sent => sent.map_err(|error| {
+                debug!(?error, "a call was not relayed");
+                match error.is_connect() {
+                    true => RelayFault::Unreachable,
+                    false => RelayFault::Unanswered,
+                }
+            })?,
+            _ = ended.wait_for(|ended| *ended) => return Err(RelayFault::Unanswered),
+        };
+        Ok(self.response(response, request.method()))
+    }
+
+    fn request(
+        &self,
+        active: SocketAddr,
+        request: &HttpRequest,
+        payload: Payload,
+        relayed: &RelayedCall,
+    ) -> reqwest::RequestBuilder {
+        let target = request.uri().path_and_query().map_or("/", |it| it.as_str());
+        let method = reqwest::Method::from_bytes(request.method().as_str().as_bytes());
+        let method = method.expect("it is a method for the server, too");
+        let mut passed = self
+            .client
+            .request(method, format!("https://{active}{target}"));
+        for (name, value) in request.headers() {
+            if !is_own(name.as_str()) && name.as_str() != RELAYED {
+                passed = passed.header(name.as_str(), value.as_bytes());
+            }
+        }
+        passed = passed.header(RELAYED, relayed.to_string());
+        match body_bytes(request) {
+            Some(0) => passed,
+            length => passed.body(Body::wrap(CallBody::of(payload, length))),
+        }
+    }
+
+    fn response(&self, response: reqwest::Response, method: &Method) -> HttpResponse {
+        let status = StatusCode::from_u16(response.status().as_u16());
+        let mut passed = HttpResponse::build(status.unwrap_or(StatusCode::BAD_GATEWAY));
+        for (name, value) in response.headers() {
+            if !is_own(name.as_str()) {
+                passed.append_header((name.as_str(), value.as_bytes()));
+            }
+        }
+        let length = response.headers().get(CONTENT_LENGTH.as_str());
+        let length = length.and_then(|it| it.to_str().ok()?.parse().ok());
+        let mut ended = self.ended.clone();
+        let body = AnswerBody {
+            body: Box::pin(response.into()),
+            ended: Box::pin(async move {
+                // It ends also if nobody is left to say so.
+                let _ = ended.wait_for(|ended| *ended).await;
+            }),
+            length,
+            is_left_out: method == Method::HEAD,
+        };
+        passed.body(BoxBody::new(body))
+    }
+}
+
+fn is_own(header: &str) -> bool {
+    OWN_HEADERS.contains(&header)
+}
+
+/// How long the body of a request is; none, if that is not known.
+fn body_bytes(request: &HttpRequest) -> Option<u64> {
+    if request.headers().contains_key(TRANSFER_ENCODING) {
+        return None;
+    }
+    let length = request.headers().get(header::CONTENT_LENGTH);
+    length.map_or(Some(0), |it| it.to_str().ok()?.parse().ok())
+}
+
+/// The body of a call, read as the active node takes it.
+struct CallBody {
+    parts: mpsc::Receiver<io::Result<Bytes>>,
+    length: Option<u64>,
+}
+
+impl CallBody {
+    /// The body with this length, if it is known.
+    fn of(mut payload: Payload, length: Option<u64>) -> Self {
+        let (sender, parts) = mpsc::channel(PARTS_MAX);
+        // The payload belongs to this thread, and the request to any.
+        actix_rt::spawn(async move {
+            while let Some(part) = poll_fn(|cx| Pin::new(&mut payload).poll_next(cx)).await {
+                if sender.send(part.map_err(io::Error::other)).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Self { parts, length }
+    }
+}
+
+impl http_body::Body for CallBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<http_body::Frame<Bytes>>>> {
+        let part = ready!(self.parts.poll_recv(cx));
+        Poll::Ready(part.map(|part| part.map(http_body::Frame::data)))
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        let length = self.length.map(http_body::SizeHint::with_exact);
+        length.unwrap_or_default()
+    }
+}
+
+/// The body of a response of the active node, until it ends or this node takes over.
+struct AnswerBody {
+    body: Pin<Box<Body>>,
+    ended: Pin<Box<dyn Future<Output = ()>>>,
+    length: Option<u64>,
+    /// Whether the length is that of a body which is not sent.
+    is_left_out: bool,
+}
+
+impl MessageBody for AnswerBody {
+    type Error = Box<dyn std::error::Error>;
+
+    fn size(&self) -> BodySize {
+        self.length.map_or(BodySize::Stream, BodySize::Sized)
+    }
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        if self.is_left_out {
+            return Poll::Ready(None);
+        }
+        if self.ended.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Some(Err("this node takes over".into())));
+        }
+        loop {
+            let frame = ready!(http_body::Body::poll_frame(self.body.as_mut(), cx));
+            match frame {
+                Some(Ok(frame)) => {
+                    // Trailers are not passed on.
+                    if let Ok(data) = frame.into_data() {
+                        return Poll::Ready(Some(Ok(data)));
+                    }
+                }
+                Some(Err(error)) => return Poll::Ready(Some(Err(error.into()))),
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relayed_call_is_read_as_it_was_written() {
+        for (served, is_secure, caller) in [
+            ("all", true, "10.0.0.7:4711"),
+            ("operator", false, "[2001:db8::1]:1"),
+        ] {
+            let call = RelayedCall {
+                caller: caller.parse().unwrap(),
+                is_secure,
+                served: served.to_owned(),
+            };
+            assert_eq!(call.to_string().parse(), Ok(call));
+        }
+        for text in [
+            "",
+            "10.0.0.7:1",
+            "10.0.0.7:1 ftp all",
+            "10.0.0.7:1 http",
+            "x http all",
+        ] {
+            assert_eq!(
+                text.parse::<RelayedCall>(),
+                Err(InvalidRelayedCall),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Does a node that stands by serve devices and callers as the active one does, to which it relays
+//! them?
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+
+use protocol::coap::code::Code;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{ID, NODES, Pair, SHORT, SLEEPER, SLEEPER_IP, status};
+use crate::postgres::send;
+use crate::vocabulary::caller::{API, Caller, text};
+use crate::vocabulary::http::{Request, next_part};
+use crate::vocabulary::lwm2m::{execute, when_active};
+use crate::vocabulary::plain::{UdpDevice, answer, datagram};
+use crate::vocabulary::poll::until;
+use crate::vocabulary::postgres::PostgresServer;
+use crate::vocabulary::secured::SecuredDevice;
+use crate::vocabulary::service::{Service, own_address};
+use crate::vocabulary::wire::{DeviceSocket, register, update};
+
+const ADDRESS: &str = "SIGNALBOX_NODE_ADDRESS";
+
+/// A device that speaks DTLS.
+const SECURED: &str = "meter-3";
+const SECURED_IP: &str = "127.78.2.3";
+const KEY: &str = "a key that nobody guesses";
+
+/// A device without LwM2M.
+const PLAIN: &str = "sensor";
+const PLAIN_IP: &str = "127.78.2.4";
+
+#[test]
+fn devices_are_served_through_a_node_that_stands_by_and_answered_from_its_address() {
+    let server = PostgresServer::start();
+    let relaying = Relaying::start(&server);
+    let Pair {
+        active,
+        standby,
+        caller,
+    } = &relaying.pair;
+    let device = DeviceSocket::to(standby);
+    let location = device.register(ID, 1);
+    assert_eq!(device.ask(&send(1)).code, Code::CHANGED);
+    // A request leaves through the node that the device was last heard by.
+    let through = |via: &Service, id: u16| {
+        device.turn_to(via);
+        let action = caller.create_action(ID, &when_active(execute("/3/0/4")));
+        assert_eq!(
+            device.ask_among_others(&update(&location, id)).code,
+            Code::CHANGED
+        );
+        let request = device.receive_request();
+        device.send(&answer(&request, Code::CHANGED).encode());
+        assert_eq!(caller.final_action(&action)["status"], "SUCCEEDED");
+    };
+    through(standby, 11);
+    through(active, 12);
+    through(standby, 13);
+
+    // One that speaks DTLS has its session with the active node.
+    caller.create_secured_device(SECURED, KEY);
+    let mut secured = SecuredDevice::connected(SECURED_IP, standby, SECURED, KEY);
+    let location = secured.register(&register(SECURED, 1));
+    let action = caller.create_action(SECURED, &when_active(execute("/3/0/4")));
+    secured.send(&update(&location, 2));
+    let request = secured.receive_request();
+    secured.send(&answer(&request, Code::CHANGED));
+    assert_eq!(caller.final_action(&action)["status"], "SUCCEEDED");
+    secured.move_to_another_port(standby);
+    assert_eq!(secured.ask(&update(&location, 3)).code, Code::CHANGED);
+
+    // Bare datagrams are from the address of the device, too.
+    caller.create_device(PLAIN, PLAIN_IP);
+    let plain = UdpDevice::from(PLAIN_IP, standby);
+    let blink = when_active(datagram("blink", plain.port()));
+    let action = caller.create_over("UDP", PLAIN, &blink);
+    plain.send(b"wet");
+    assert_eq!(plain.receive(), b"blink");
+    let path = format!("{API}/devices/{PLAIN}/actions/UDP/{action}");
+    until("the outcome", || {
+        let action = caller.request("GET", &path).expect(200);
+        (action["status"] == "SUCCEEDED").then_some(())
+    });
+    assert_eq!(caller.once_reported(PLAIN, 1).len(), 1);
+
+    let metrics = Request::new("GET", "/metrics").send(standby.http);
+    let relayed = "signalbox_datagrams_relayed_total ";
+    let relayed = metrics
+        .text()
+        .lines()
+        .find_map(|it| it.strip_prefix(relayed));
+    let relayed: u64 = relayed.unwrap().parse().unwrap();
+    assert!(relayed >= 10, "{relayed}");
+}
+
+#[test]
+fn callers_are_served_by_a_node_that_stands_by_as_by_the_active_one() {
+    let server = PostgresServer::start();
+    let mut relaying = Relaying::start(&server);
+    let active = relaying.pair.active.http;
+    relaying.pair.caller.follow(&relaying.pair.standby);
+    let Pair {
+        standby, caller, ..
+    } = &relaying.pair;
+    // What was created here is there, and the other way round; bodies of any length pass.
+    let long = "x".repeat(60_000);
+    caller.create_device("created-here", "127.78.2.5");
+    let device = format!("{API}/devices/created-here");
+    let directly = caller.authorized("GET", &device).send(active);
+    let through = caller.authorized("GET", &device).send(standby.http);
+    assert_eq!(directly.expect(200), through.expect(200));
+    for name in ["content-type", "x-content-type-options", "cache-control"] {
+        assert_eq!(directly.header(name), through.header(name), "{name}");
+    }
+    assert!(through.header("x-trace-id").is_some());
+    let too_long = json!({ "deviceId": "b", "description": long });
+    let directly = caller
+        .authorized("POST", &format!("{API}/devices"))
+        .json(&too_long)
+        .send(active);
+    let through = caller
+        .authorized("POST", &format!("{API}/devices"))
+        .json(&too_long)
+        .send(standby.http);
+    assert_eq!((directly.status, through.status), (400, 400));
+    // The error differs in its trace alone.
+    assert_eq!(directly.json()["errors"], through.json()["errors"]);
+    assert_eq!(
+        Request::new("GET", &device).send(standby.http).status,
+        401,
+        "without a token"
+    );
+    let unknown = caller.authorized("GET", "/nowhere").send(standby.http);
+    assert_eq!(unknown.status, 404);
+    // A stream of events begins at once, and has what happens afterwards.
+    let mut stream = caller
+        .authorized("GET", &format!("{API}/events/stream?type=TELEMETRY_DATA"))
+        .begin(standby.http);
+    let wire = DeviceSocket::from(SLEEPER_IP, standby);
+    wire.register(SLEEPER, 21);
+    let mut streamed = String::new();
+    let mut read_until = |text: &str| {
+        while !streamed.contains(text) {
+            let part = next_part(&mut stream).unwrap().expect("the stream goes on");
+            streamed.push_str(&String::from_utf8(part).unwrap());
+        }
+    };
+    read_until("text/event-stream");
+    read_until(": ");
+    assert_eq!(wire.ask(&send(42)).code, Code::CHANGED);
+    read_until("TELEMETRY_DATA");
+    // Both nodes are listed by either, and drained by either.
+    assert_eq!(relaying.pair.states(), ["ACTIVE", "STANDBY"]);
+    let operator = Caller::operator(standby);
+    let listed = operator.request("GET", NODES).expect(200);
+    let addresses = listed["items"][0]["addresses"].to_string();
+    assert!(addresses.contains("node://"), "{addresses}");
+    let drain = format!("{NODES}/{}/drain", text(&listed["items"][0]["id"]));
+    assert_eq!(operator.request("POST", &drain).status, 202);
+    assert!(relaying.pair.active.ended().success());
+    relaying.pair.take_over();
+    assert_eq!(relaying.pair.caller.request("GET", &device).status, 200);
+}
+
+#[test]
+fn a_device_that_a_node_relayed_is_answered_by_it_once_it_takes_over() {
+    let server = PostgresServer::start();
+    let mut relaying = Relaying::start(&server);
+    let wire = DeviceSocket::to(&relaying.pair.standby);
+    wire.register(ID, 1);
+    assert_eq!(wire.ask(&send(1)).code, Code::CHANGED);
+    relaying.pair.active.kill();
+    assert_eq!(wire.ask_until_answered(&send(2)).code, Code::CHANGED);
+    relaying.pair.take_over();
+    assert_eq!(relaying.pair.values(), [1, 2]);
+    // The other one relays to it in turn.
+    relaying.pair.standby.stand_by();
+    relaying.wait_until_relayed();
+    wire.turn_to(&relaying.pair.standby);
+    assert_eq!(wire.ask(&send(3)).code, Code::CHANGED);
+    assert_eq!(relaying.pair.values(), [1, 2, 3]);
+}
+
+#[test]
+fn nobody_relays_without_the_secret_of_the_nodes() {
+    let server = PostgresServer::start();
+    let relaying = Relaying::start(&server);
+    let Pair {
+        active, standby, ..
+    } = &relaying.pair;
+    // A caller of a node that stands by cannot pretend to be another one, or a node.
+    let operator =
+        Request::new("GET", NODES).header("signalbox-relayed", "127.0.0.1:1 https operator");
+    assert_eq!(operator.send(standby.http).status, 401);
+    let stream = "/v1/datagrams/01935c5a-0000-7000-8000-000000000001/0";
+    for node in [active, standby] {
+        let refused = Request::new("POST", stream).send(node.http);
+        assert_eq!(refused.status, 404);
+    }
+    // Without TLS there is no answer but an alert.
+    let mut plain = TcpStream::connect(relaying.active_address).unwrap();
+    plain
+        .write_all(b"POST / HTTP/1.1\r\nhost: a\r\n\r\n")
+        .unwrap();
+    let mut answered = Vec::new();
+    let _ = plain.read_to_end(&mut answered);
+    assert!(!answered.starts_with(b"HTTP/"), "{answered:?}");
+    // A node with another secret is not let in, says why, and is not ready.
+    let other = relaying.secrets.path().join("other");
+    fs::write(&other, "another secret of more than 32 characters").unwrap();
+    let address = SocketAddr::new(own_address(), 7_700).to_string();
+    let mut stranger = Service::stand_by_beside(
+        active,
+        &[
+            (ADDRESS, &address),
+            ("SIGNALBOX_NODE_SECRET_FILE", other.to_str().unwrap()),
+        ],
+    );
+    stranger.wait_for_line("datagrams are not relayed to the active node");
+    assert_eq!(status(&stranger, "/readyz"), Some(503));
+    assert_eq!(status(&stranger, API), Some(503));
+    assert_eq!(status(standby, "/readyz"), Some(200));
+}
+
+/// An active node and one that relays to it.
+struct Relaying {
+    pair: Pair,
+    secrets: TempDir,
+    active_address: SocketAddr,
+}
+
+impl Relaying {
+    fn start(server: &PostgresServer) -> Self {
+        let secrets = TempDir::new().unwrap();
+        let secret = secrets.path().join("secret");
+        fs::write(
+            &secret,
+            "a secret of the nodes of more than 32 characters\n",
+        )
+        .unwrap();
+        let [active_address, standby_address] =
+            [(); 2].map(|()| SocketAddr::new(own_address(), 7_700));
+        let active = active_address.to_string();
+        let settings = [
+            &SHORT[..],
+            &[
+                (ADDRESS, &active),
+                ("SIGNALBOX_NODE_SECRET_FILE", secret.to_str().unwrap()),
+            ],
+        ]
+        .concat();
+        let pair = Pair::start_with(
+            server,
+            &settings,
+            &[(ADDRESS, &standby_address.to_string())],
+        );
+        let relaying = Self {
+            pair,
+            secrets,
+            active_address,
+        };
+        relaying.wait_until_relayed();
+        relaying
+    }
+
+    fn wait_until_relayed(&self) {
+        until("that the node which stands by relays", || {
+            (status(&self.pair.standby, "/readyz") == Some(200)).then_some(())
+        });
+    }
+}
