@@ -100,7 +100,12 @@ pub(crate) fn run(words: &[&str]) {
     fs::remove_dir_all(&folder).ok();
     raise_file_limit();
     let mut cluster = Cluster::start(&options, &folder, runtime);
-    let costs = ["send", "update"].map(|scenario| cluster.cost(&options, scenario));
+    let costs = [
+        ("send", Route::Direct),
+        ("update", Route::Direct),
+        ("update", Route::Relayed),
+    ];
+    let costs = costs.map(|(scenario, route)| cluster.cost(&options, scenario, route));
     report::print_costs(&costs);
     let mut load = cluster.begin_load(&options);
     let callers = Callers::of(&cluster.token, options.devices);
@@ -132,6 +137,15 @@ pub(crate) fn run(words: &[&str]) {
     cluster.nodes.write_logs();
     assert!(sends.are_complete(), "Sends are lost or out of order");
     assert!(requests.are_complete(), "requests are lost");
+}
+
+/// How devices reach the active node.
+#[derive(Clone, Copy)]
+enum Route {
+    /// They send to it.
+    Direct,
+    /// They send to one that stands by.
+    Relayed,
 }
 
 /// Everything that runs.
@@ -170,17 +184,25 @@ impl Cluster {
         }
     }
 
-    /// Measures what a request of a device costs, without faults and with as many as can be
-    /// answered.
-    fn cost(&self, options: &Options, scenario: &'static str) -> Cost {
+    /// Measures what a request of a device costs on a route, without faults and with as many as can
+    /// be answered.
+    fn cost(&mut self, options: &Options, scenario: &str, route: Route) -> Cost {
         let time = format!("{}s", options.cost_seconds);
         let window = load::WINDOW.to_string();
         let words = ["--duration", &time, "--window", &window];
-        let mut load = load::begin(balancer::COAP, options.devices, scenario, &words);
-        let active = &self.nodes.all()[self.nodes.active(&self.runtime)];
+        let active = self.nodes.active(&self.runtime);
+        let standby = usize::from(active == 0);
+        let entry = match route {
+            Route::Direct => active,
+            Route::Relayed => standby,
+        };
+        let entry = self.nodes.addresses()[entry].coap;
+        let mut load = load::begin(entry, options.devices, scenario, &words);
+        let nodes = self.nodes.all();
         let processors = || {
             let (primary_s, standbys_s) = self.database.processor_s(&self.runtime);
-            [active.processor_s(), primary_s, standbys_s]
+            let [active_s, standby_s] = [active, standby].map(|node| nodes[node].processor_s());
+            [active_s, standby_s, primary_s, standbys_s]
         };
         let before_s = processors();
         let measured = load.measure().expect("the socket works");
@@ -189,11 +211,15 @@ impl Cluster {
         let answered = measured.measurement.tally.answered;
         let each_us = |at: usize| (after_s[at] - before_s[at]) * 1e6 / answered as f64;
         Cost {
-            scenario,
+            what: match route {
+                Route::Direct => scenario.to_owned(),
+                Route::Relayed => format!("{scenario}, relayed"),
+            },
             rate: measured.measurement.rate(),
-            node_us: each_us(0),
-            primary_us: each_us(1),
-            standbys_us: each_us(2),
+            active_us: each_us(0),
+            standby_us: each_us(1),
+            primary_us: each_us(2),
+            standbys_us: each_us(3),
         }
     }
 

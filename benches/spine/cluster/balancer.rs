@@ -1,12 +1,14 @@
-//! How do devices and callers find the active node? By a balancer that asks every node whether it
-//! is ready, and has one address for all of them.
+//! How do devices and callers find a node? By a balancer that asks every node whether it is ready,
+//! and has one address for all of them. It spreads devices and connections over those that are, by
+//! a hash of the address, and knows nothing of which one is active.
 //!
 //! A datagram reaches the node from the address of its device, by a socket that the device has for
 //! itself, and the answer comes from the balancer's address. A connection waits until a node is
-//! active, and ends when another node becomes the active one.
+//! ready, and ends when that node is not ready any more.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, mpsc};
@@ -39,8 +41,17 @@ pub(crate) struct NodeAddresses {
     pub(crate) http: SocketAddr,
 }
 
-/// Which node is active, if one is.
-type Active = Option<NodeAddresses>;
+/// The nodes that are ready.
+type Ready = Vec<NodeAddresses>;
+
+/// The node for an address, if one is ready.
+fn node_for(address: SocketAddr, ready: &Ready) -> Option<NodeAddresses> {
+    let mut hasher = DefaultHasher::new();
+    address.hash(&mut hasher);
+    let nodes = u64::try_from(ready.len()).expect("they are few");
+    let chosen = hasher.finish().checked_rem(nodes)?;
+    ready.get(usize::try_from(chosen).ok()?).copied()
+}
 
 /// The requests that have reached each device; a retransmission is the same datagram again.
 #[derive(Clone, Default)]
@@ -78,15 +89,15 @@ pub(crate) fn start(nodes: Vec<NodeAddresses>) -> Attempts {
             let listener = TcpListener::bind(HTTP).await;
             let listener = listener.expect("the address for callers is free");
             bound.send(()).expect("the bench waits");
-            let (becomes, active) = watch::channel(None);
+            let (becomes, ready) = watch::channel(Ready::new());
             let becomes = Rc::new(becomes);
             for node in nodes {
                 spawn_local(look_at(node, Rc::clone(&becomes)));
             }
-            spawn_local(pass_datagrams(Rc::new(socket), active.clone(), noted));
+            spawn_local(pass_datagrams(Rc::new(socket), ready.clone(), noted));
             loop {
-                let (caller, _) = listener.accept().await.expect("the balancer listens");
-                spawn_local(pass_connection(caller, active.clone()));
+                let (caller, from) = listener.accept().await.expect("the balancer listens");
+                spawn_local(pass_connection(caller, from, ready.clone()));
             }
         });
     });
@@ -94,8 +105,8 @@ pub(crate) fn start(nodes: Vec<NodeAddresses>) -> Attempts {
     attempts
 }
 
-/// Makes a node the active one while it is ready.
-async fn look_at(node: NodeAddresses, becomes: Rc<watch::Sender<Active>>) {
+/// Lists a node while it is ready.
+async fn look_at(node: NodeAddresses, becomes: Rc<watch::Sender<Ready>>) {
     let base = format!("http://{}", node.http);
     let api = RestClient::new(&base, ClientCredentials::None).expect("HTTP can be set up");
     let mut looks = interval(LOOK);
@@ -103,14 +114,13 @@ async fn look_at(node: NodeAddresses, becomes: Rc<watch::Sender<Active>>) {
         looks.tick().await;
         let answer = timeout(PATIENCE, api.read("/readyz")).await;
         let is_ready = answer.is_ok_and(|answer| answer.is_ok());
-        becomes.send_if_modified(|active| {
-            let before = *active;
-            match is_ready {
-                true => *active = Some(node),
-                false if before == Some(node) => *active = None,
-                false => {}
+        becomes.send_if_modified(|ready| {
+            let was_ready = ready.contains(&node);
+            ready.retain(|it| *it != node || is_ready);
+            if is_ready && !was_ready {
+                ready.push(node);
             }
-            *active != before
+            was_ready != is_ready
         });
     }
 }
@@ -121,11 +131,7 @@ struct DevicePath {
     device: Cell<SocketAddr>,
 }
 
-async fn pass_datagrams(
-    socket: Rc<UdpSocket>,
-    active: watch::Receiver<Active>,
-    attempts: Attempts,
-) {
+async fn pass_datagrams(socket: Rc<UdpSocket>, ready: watch::Receiver<Ready>, attempts: Attempts) {
     let mut paths: HashMap<IpAddr, Rc<DevicePath>> = HashMap::new();
     let mut buffer = [0; DATAGRAM_BYTES];
     loop {
@@ -148,7 +154,7 @@ async fn pass_datagrams(
             }
         };
         path.device.set(device);
-        let node = *active.borrow();
+        let node = node_for(device, &ready.borrow());
         if let Some(node) = node {
             // The port of a node that has just ended is unreachable: the datagram is lost.
             let _ = path.upstream.send_to(&buffer[..length], node.coap).await;
@@ -169,29 +175,32 @@ async fn pass_answers(path: Rc<DevicePath>, socket: Rc<UdpSocket>, attempts: Att
     }
 }
 
-async fn pass_connection(mut caller: TcpStream, mut active: watch::Receiver<Active>) {
+async fn pass_connection(
+    mut caller: TcpStream,
+    from: SocketAddr,
+    mut ready: watch::Receiver<Ready>,
+) {
     let mut tries = interval(LOOK);
     let (node, mut stream) = loop {
         tries.tick().await;
-        let Ok(found) = active.wait_for(Option::is_some).await.map(|it| *it) else {
+        let found = ready.wait_for(|ready| !ready.is_empty()).await;
+        let Ok(Some(node)) = found.map(|ready| node_for(from, &ready)) else {
             return;
         };
-        let node = found.expect("it was waited for");
         // Without a connection it has just ended.
         if let Ok(stream) = TcpStream::connect(node.http).await {
             break (node, stream);
         }
     };
-    let another = async {
-        let is_another = |active: &Active| active.is_some_and(|it| it != node);
+    let gone = async {
         // The sender is never dropped.
-        let _ = active.wait_for(is_another).await;
+        let _ = ready.wait_for(|ready| !ready.contains(&node)).await;
     };
     // It fails for a connection that has ended, which the copy then finds.
     let _ = (caller.set_nodelay(true), stream.set_nodelay(true));
     // The end of either connection is that of the other.
     tokio::select! {
         _ = tokio::io::copy_bidirectional(&mut caller, &mut stream) => {}
-        () = another => {}
+        () = gone => {}
     }
 }

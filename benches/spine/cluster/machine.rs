@@ -22,6 +22,9 @@ pub(crate) const MACHINES: u8 = 3;
 /// The password of every role of the database; it listens on loopback only.
 pub(crate) const PASSWORD: &str = "password-of-this-bench";
 
+/// The secret by which the nodes recognise each other.
+pub(crate) const NODE_SECRET: &str = "secret-of-the-nodes-of-this-bench";
+
 /// Networks and addresses of the example, and those of the bench. A connection within loopback
 /// comes from 127.0.0.1, whichever address it leads to.
 const ADDRESSES: [(&str, &str); 3] = [

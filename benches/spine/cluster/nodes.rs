@@ -8,7 +8,7 @@ use signalbox::rest_client::ClientCredentials;
 use tokio::runtime::Runtime;
 
 use super::balancer::NodeAddresses;
-use super::machine::{MACHINES, Machine, NODE, PASSWORD};
+use super::machine::{MACHINES, Machine, NODE, NODE_SECRET, PASSWORD};
 use super::wait;
 use crate::program::Program;
 use crate::service::{OPERATOR, Service};
@@ -48,6 +48,7 @@ impl Nodes {
             .collect();
         let running = (1..).zip(&machines).map(|(number, machine)| {
             machine.write("etc/signalbox/database-password", PASSWORD);
+            machine.write("etc/signalbox/node-secret", NODE_SECRET);
             start(program, number, machine)
         });
         let nodes = Self {
@@ -73,34 +74,39 @@ impl Nodes {
         &self.running
     }
 
-    /// Waits until one of them is active and lists the others as standing by.
+    /// Waits until one of them is active, and the others stand by and relay to it.
     pub(crate) fn wait_until_whole(&self, runtime: &Runtime) {
-        let what = "that one node is active and the others stand by";
+        let what = "that one node is active and the others relay to it";
         wait(runtime, PATIENCE, what, async || {
+            let listed = self.listed().await?;
+            let are = |state| listed.iter().filter(|it| it["state"] == state).count();
+            let standing_by = self.running.len() - 1;
             for node in &self.running {
-                let api = node.api(ClientCredentials::Bearer(OPERATOR.to_owned()));
-                let Ok(listed) = api.read(NODES).await else {
-                    continue;
-                };
-                let listed = listed.at("/items")?.as_array()?;
-                let are = |state| listed.iter().filter(|it| it["state"] == state).count();
-                let standing_by = self.running.len() - 1;
-                return (are("ACTIVE") == 1 && are("STANDBY") == standing_by).then_some(());
+                let api = node.api(ClientCredentials::None);
+                api.read("/readyz").await.ok()?;
             }
-            None
+            (are("ACTIVE") == 1 && are("STANDBY") == standing_by).then_some(())
         });
     }
 
-    /// Which one is active.
+    /// The nodes, as one of them lists them.
+    async fn listed(&self) -> Option<Vec<Value>> {
+        for node in &self.running {
+            let api = node.api(ClientCredentials::Bearer(OPERATOR.to_owned()));
+            if let Ok(listed) = api.read(NODES).await {
+                return listed.at("/items")?.as_array().cloned();
+            }
+        }
+        None
+    }
+
+    /// Which one is active, by its name.
     pub(crate) fn active(&self, runtime: &Runtime) -> usize {
         wait(runtime, PATIENCE, "that a node is active", async || {
-            for (index, node) in self.running.iter().enumerate() {
-                let api = node.api(ClientCredentials::None);
-                if api.read("/readyz").await.is_ok() {
-                    return Some(index);
-                }
-            }
-            None
+            let listed = self.listed().await?;
+            let active = listed.iter().find(|it| it["state"] == "ACTIVE")?;
+            let named = |machine: &Machine| active["name"] == machine.name.as_str();
+            self.machines.iter().position(named)
         })
     }
 
@@ -108,9 +114,7 @@ impl Nodes {
     pub(crate) fn drain(&self, active: usize, runtime: &Runtime) {
         let api = self.running[active].api(ClientCredentials::Bearer(OPERATOR.to_owned()));
         runtime.block_on(async {
-            let listed = api.read(NODES).await.expect("the active node lists all");
-            let listed = listed.at("/items").and_then(Value::as_array).cloned();
-            let listed = listed.unwrap_or_default();
+            let listed = self.listed().await.expect("a node lists all");
             let own = listed.iter().find(|it| it["state"] == "ACTIVE");
             let id = own.and_then(|it| it["id"].as_str()).expect("it has an id");
             let path = format!("{NODES}/{id}/drain");

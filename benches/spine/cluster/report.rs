@@ -12,11 +12,13 @@ use crate::scale::place::MachineInfo;
 
 /// What a request of a device costs.
 pub(crate) struct Cost {
-    pub(crate) scenario: &'static str,
+    pub(crate) what: String,
     /// Requests per second.
     pub(crate) rate: f64,
     /// Processor time of the active node for a request.
-    pub(crate) node_us: f64,
+    pub(crate) active_us: f64,
+    /// That of a node that stands by.
+    pub(crate) standby_us: f64,
     /// That of the PostgreSQL primary.
     pub(crate) primary_us: f64,
     /// That of both standbys.
@@ -121,15 +123,16 @@ pub(crate) fn print_head(place: &MachineInfo, words: &[&str]) {
 /// Prints the table of costs.
 pub(crate) fn print_costs(costs: &[Cost]) {
     println!(
-        "| without faults | per second | node, µs each | PostgreSQL primary, µs each | both \
-         standbys, µs each |\n|---|---|---|---|---|"
+        "| without faults | per second | active node, µs each | node that stands by, µs each | \
+         PostgreSQL primary, µs each | both standbys, µs each |\n|---|---|---|---|---|---|"
     );
     for cost in costs {
         println!(
-            "| {} | {} | {} | {} | {} |",
-            cost.scenario,
+            "| {} | {} | {} | {} | {} | {} |",
+            cost.what,
             number(cost.rate, 0),
-            number(cost.node_us, 1),
+            number(cost.active_us, 1),
+            number(cost.standby_us, 1),
             number(cost.primary_us, 1),
             number(cost.standbys_us, 1)
         );
