@@ -130,14 +130,14 @@ async fn relay(
     let Some(relay) = &state.relay else {
         return state.refuse();
     };
-    let connection = request.conn_data::<Connection>().cloned();
-    if let Some(connection) = &connection {
-        connection.serve();
-    }
+    let Some(connection) = request.conn_data::<Connection>() else {
+        return state.refuse();
+    };
+    connection.serve();
     let (body, served) = (body.into_inner(), state.served.word());
-    match (relay.calls.relay(&request, body, served).await, connection) {
-        (Ok(response), Some(connection)) => response.map_body(|_, body| connection.answer(body)),
-        (Ok(response), None) => response,
-        (Err(fault), _) => ApiError::unhealthy(&fault.to_string()).response(state.trace()),
+    let answered = relay.calls.relay(&request, body, served, connection.left());
+    match answered.await {
+        Ok(response) => response.map_body(|_, body| connection.answer(body)),
+        Err(fault) => ApiError::unhealthy(&fault.to_string()).response(state.trace()),
     }
 }

@@ -12,9 +12,9 @@ use std::task::{Context, Poll, ready};
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::Payload;
 use actix_web::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
-use actix_web::http::{Method, StatusCode, header};
+use actix_web::http::{Method, StatusCode};
 use actix_web::web::Bytes;
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use futures_core::Stream;
 use reqwest::{Body, Client};
 use tokio::sync::{mpsc, watch};
@@ -122,12 +122,14 @@ impl CallRelay {
         })
     }
 
-    /// Has the active node answer a call.
+    /// Has the active node answer a call. A response whose end is not known ends when the caller
+    /// has left.
     pub async fn relay(
         &self,
         request: &HttpRequest,
         payload: Payload,
         served: &str,
+        left: impl Future<Output = ()> + 'static,
     ) -> Result<HttpResponse, RelayFault> {
         let active = *self.active.borrow();
         let (Some(active), Some(caller)) = (active, request.peer_addr()) else {
@@ -139,7 +141,7 @@ impl CallRelay {
             served: served.to_owned(),
         };
         let sent = self.request(active, request, payload, &relayed).send();
-        let mut ended = self.ended.clone();
+        let mut ended = self.ended();
         let response = tokio::select! {
             sent = sent => sent.map_err(|error| {
                 debug!(?error, "a call was not relayed");
@@ -148,9 +150,34 @@ impl CallRelay {
                     false => RelayFault::Unanswered,
                 }
             })?,
-            _ = ended.wait_for(|ended| *ended) => return Err(RelayFault::Unanswered),
+            () = &mut ended => return Err(RelayFault::Unanswered),
         };
-        Ok(self.response(response, request.method()))
+        let length = response.headers().get(CONTENT_LENGTH.as_str());
+        let length = length.and_then(|it| it.to_str().ok()?.parse().ok());
+        let mut head = head_of(&response);
+        let body = AnswerBody {
+            body: Box::pin(response.into()),
+            ended: match length {
+                Some(_) => ended,
+                None => Box::pin(async {
+                    tokio::select! {
+                        () = ended => {}
+                        () = left => {}
+                    }
+                }),
+            },
+            length,
+            is_left_out: request.method() == Method::HEAD,
+        };
+        Ok(head.body(BoxBody::new(body)))
+    }
+
+    /// Returns when this node takes over, also if nobody is left to say so.
+    fn ended(&self) -> Ended {
+        let mut ended = self.ended.clone();
+        Box::pin(async move {
+            let _ = ended.wait_for(|ended| *ended).await;
+        })
     }
 
     fn request(
@@ -160,7 +187,9 @@ impl CallRelay {
         payload: Payload,
         relayed: &RelayedCall,
     ) -> reqwest::RequestBuilder {
-        let target = request.uri().path_and_query().map_or("/", |it| it.as_str());
+        let target = request.uri().path_and_query().map(|it| it.as_str());
+        // That of OPTIONS may be an asterisk.
+        let target = target.filter(|it| it.starts_with('/')).unwrap_or("/");
         let method = reqwest::Method::from_bytes(request.method().as_str().as_bytes());
         let method = method.expect("it is a method for the server, too");
         let mut passed = self
@@ -177,29 +206,18 @@ impl CallRelay {
             length => passed.body(Body::wrap(CallBody::of(payload, length))),
         }
     }
+}
 
-    fn response(&self, response: reqwest::Response, method: &Method) -> HttpResponse {
-        let status = StatusCode::from_u16(response.status().as_u16());
-        let mut passed = HttpResponse::build(status.unwrap_or(StatusCode::BAD_GATEWAY));
-        for (name, value) in response.headers() {
-            if !is_own(name.as_str()) {
-                passed.append_header((name.as_str(), value.as_bytes()));
-            }
+/// The status and the headers of a response of the active node.
+fn head_of(response: &reqwest::Response) -> HttpResponseBuilder {
+    let status = StatusCode::from_u16(response.status().as_u16());
+    let mut head = HttpResponse::build(status.unwrap_or(StatusCode::BAD_GATEWAY));
+    for (name, value) in response.headers() {
+        if !is_own(name.as_str()) {
+            head.append_header((name.as_str(), value.as_bytes()));
         }
-        let length = response.headers().get(CONTENT_LENGTH.as_str());
-        let length = length.and_then(|it| it.to_str().ok()?.parse().ok());
-        let mut ended = self.ended.clone();
-        let body = AnswerBody {
-            body: Box::pin(response.into()),
-            ended: Box::pin(async move {
-                // It ends also if nobody is left to say so.
-                let _ = ended.wait_for(|ended| *ended).await;
-            }),
-            length,
-            is_left_out: method == Method::HEAD,
-        };
-        passed.body(BoxBody::new(body))
     }
+    head
 }
 
 fn is_own(header: &str) -> bool {
@@ -211,7 +229,7 @@ fn body_bytes(request: &HttpRequest) -> Option<u64> {
     if request.headers().contains_key(TRANSFER_ENCODING) {
         return None;
     }
-    let length = request.headers().get(header::CONTENT_LENGTH);
+    let length = request.headers().get(CONTENT_LENGTH);
     length.map_or(Some(0), |it| it.to_str().ok()?.parse().ok())
 }
 
@@ -255,10 +273,13 @@ impl http_body::Body for CallBody {
     }
 }
 
-/// The body of a response of the active node, until it ends or this node takes over.
+/// Returns when a body ends before its end.
+type Ended = Pin<Box<dyn Future<Output = ()>>>;
+
+/// The body of a response of the active node, until it ends.
 struct AnswerBody {
     body: Pin<Box<Body>>,
-    ended: Pin<Box<dyn Future<Output = ()>>>,
+    ended: Ended,
     length: Option<u64>,
     /// Whether the length is that of a body which is not sent.
     is_left_out: bool,
@@ -279,7 +300,9 @@ impl MessageBody for AnswerBody {
             return Poll::Ready(None);
         }
         if self.ended.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Some(Err("this node takes over".into())));
+            return Poll::Ready(Some(Err(
+                "this node takes over, or the caller has left".into()
+            )));
         }
         loop {
             let frame = ready!(http_body::Body::poll_frame(self.body.as_mut(), cx));

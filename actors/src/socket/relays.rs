@@ -5,11 +5,12 @@
 //! The table is the one of the process, because an answer may leave through the socket of another
 //! arbiter.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{PoisonError, RwLock};
 
-use engine::peer::Peer;
+use engine::peer::{LocalAddressId, Peer};
 use tokio::sync::mpsc;
 
 use super::local_addresses::{RelayId, id_at_relay};
@@ -36,6 +37,8 @@ pub(crate) struct ConnectedRelay {
     id: RelayId,
     /// Tells it from one with the same id that connects later.
     sender: mpsc::WeakSender<DepartingDatagram>,
+    /// The address used last, with its number: most nodes have one.
+    latest: Cell<Option<(IpAddr, LocalAddressId)>>,
 }
 
 impl ConnectedRelay {
@@ -45,6 +48,7 @@ impl ConnectedRelay {
         let relay = Self {
             id,
             sender: sender.downgrade(),
+            latest: Cell::new(None),
         };
         let mut relays = RELAYS.write().unwrap_or_else(PoisonError::into_inner);
         relays.insert(id, sender);
@@ -53,7 +57,13 @@ impl ConnectedRelay {
 
     /// The peer whose datagram the relay received at this address.
     pub(crate) fn peer(&self, peer: Peer, at: IpAddr) -> Peer {
-        peer.sent_to(id_at_relay(self.id, at))
+        let latest = self.latest.get().filter(|(address, _)| *address == at);
+        let id = match latest {
+            Some((_, id)) => Some(id),
+            None => id_at_relay(self.id, at),
+        };
+        self.latest.set(id.map(|id| (at, id)));
+        peer.sent_to(id)
     }
 }
 
