@@ -33,6 +33,7 @@ use actors::lease::{self, LeaseReport};
 use actors::logging::{Logging, RetentionPeriods};
 use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
+use actors::relay;
 use actors::smpp::Smpp;
 use actors::sms::SmsValidity;
 use actors::sms::network::SmsNetwork;
@@ -179,6 +180,7 @@ impl Service {
             lost,
             master_key,
         } = storage;
+        relay::datagrams::describe();
         let operator = OperatorToken::load_or_make(config).map_err(StartError::OperatorToken)?;
         let clock = Clock::new();
         let (commands, broker_commands) = command_queue();

@@ -43,6 +43,22 @@ const RETRY: Duration = Duration::from_millis(250);
 /// Where the active node is reached, as far as it is known.
 pub type ActiveNode = watch::Receiver<Option<SocketAddr>>;
 
+/// Describes the metrics, and begins to count.
+pub fn describe() {
+    describe_counter!(
+        RELAYED,
+        "Datagrams that this node, which stood by, relayed to the active one."
+    );
+    describe_counter!(
+        UNRELAYED,
+        "Datagrams that this node could not relay: no active node was connected, or its queue was \
+         full."
+    );
+    for name in [RELAYED, UNRELAYED] {
+        counter!(name).increment(0);
+    }
+}
+
 /// The sockets of a node that stands by, and its streams to the active node.
 pub struct DatagramRelay {
     arbiters: Vec<Arbiter>,
@@ -57,15 +73,7 @@ impl DatagramRelay {
         active: &ActiveNode,
         sockets: Vec<Open>,
     ) -> Result<Self, reqwest::Error> {
-        describe_counter!(
-            RELAYED,
-            "Datagrams that this node relayed to the active one."
-        );
-        describe_counter!(
-            UNRELAYED,
-            "Datagrams that this node could not relay: no active node was connected, or it took \
-             too little."
-        );
+        describe();
         let connected = Arc::new(AtomicUsize::new(0));
         let mut arbiters = Vec::new();
         for (stream, open) in (0..).zip(sockets) {

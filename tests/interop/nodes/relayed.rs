@@ -79,11 +79,7 @@ fn devices_are_served_through_a_node_that_stands_by_and_answered_from_its_addres
     let action = caller.create_over("UDP", PLAIN, &blink);
     plain.send(b"wet");
     assert_eq!(plain.receive(), b"blink");
-    let path = format!("{API}/devices/{PLAIN}/actions/UDP/{action}");
-    until("the outcome", || {
-        let action = caller.request("GET", &path).expect(200);
-        (action["status"] == "SUCCEEDED").then_some(())
-    });
+    assert_eq!(caller.final_action(&action)["status"], "SUCCEEDED");
     assert_eq!(caller.once_reported(PLAIN, 1).len(), 1);
 
     let metrics = Request::new("GET", "/metrics").send(standby.http);
