@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use store::OfflineStore;
 
 use crate::config::Config;
+use crate::data_dir;
 use crate::storage;
 
 /// The exit status if something is lost or damaged.
@@ -27,6 +28,7 @@ pub fn run(config: &Config) -> ExitCode {
         Ok(directory) => directory,
         Err(refused) => return unreadable(&refused),
     };
+    data_dir::make_new_files_private();
     let store = match OfflineStore::open(&directory) {
         Ok(store) => store,
         Err(error) => return unreadable(&error),

@@ -22,7 +22,7 @@ const OWN: [&str; 3] = ["operator-token", "master-key", "store"];
 /// Creates the data directory, or makes an existing one private. From now on everything that the
 /// process creates is private.
 pub(crate) fn open(path: &Path) -> io::Result<()> {
-    umask(Mode::S_IRWXG | Mode::S_IRWXO);
+    make_new_files_private();
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     make_private(path)?;
     for own in OWN {
@@ -32,6 +32,11 @@ pub(crate) fn open(path: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// From now on everything that the process creates is private.
+pub(crate) fn make_new_files_private() {
+    umask(Mode::S_IRWXG | Mode::S_IRWXO);
 }
 
 fn make_all_private(path: &Path) -> io::Result<()> {

@@ -15,7 +15,7 @@ use store::conformance::samples::{acme, batch, device, entry, event, forgotten, 
 use store::conformance::wait;
 use store::{
     Backup as _, BackupFault, BackupRefused, BackupStream, Commit as _, DirectoryReads as _,
-    Options, RestoreError, SledStore,
+    OfflineStore, Options, RestoreError, SledStore,
 };
 
 /// Devices before the backup; with their events and entries, more than waits for a reader.
@@ -57,6 +57,8 @@ fn a_store_and_its_restored_backup_are_the_same_rows() {
     assert!(SledStore::check_backup(first.as_slice()).unwrap() > 100);
     let restored = home.path().join("restored");
     SledStore::restore(&restored, first.as_slice()).unwrap();
+    let checked = OfflineStore::open(&restored).unwrap().check();
+    assert!(checked.findings.is_empty(), "{:?}", checked.findings);
     let restored = SledStore::open(Options::at(&restored)).unwrap();
     assert!(all(restored.backup().unwrap()) == first);
     add(&restored, 100);

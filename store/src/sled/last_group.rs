@@ -95,8 +95,7 @@ impl LastGroup {
     /// Notes that the last group is durable. If that fails the file stays behind, which costs only
     /// the proof that this group is not lost.
     pub(super) fn note(&mut self) {
-        let mark = write_group(self.last);
-        let noted = [mark.as_slice(), &digest(&mark)].concat();
+        let noted = noted(&write_group(self.last));
         if let Err(error) = self.file.write_all_at(&noted, 0) {
             tracing::warn!(%error, "the number of the last group cannot be written");
             return;
@@ -120,6 +119,16 @@ impl LastGroup {
             tracing::warn!(%error, "the number of the last group cannot be synced");
         }
     }
+}
+
+/// Notes the last group in the rows of a store that was written as a whole and is durable.
+pub(super) fn note_whole(path: &Path, tree: &Tree) -> io::Result<()> {
+    let Some(last) = tree.get(key::last_group())? else {
+        return Ok(());
+    };
+    let file = File::create(path)?;
+    file.write_all_at(&noted(&last), 0)?;
+    file.sync_all()
 }
 
 /// Whether what was durable is there.
@@ -163,6 +172,11 @@ fn read(path: &Path) -> io::Result<Noted> {
         (Ok(()), Ok(mark_read)) if found == digest(mark) => Noted::Mark(mark_read),
         _ => Noted::Unreadable,
     })
+}
+
+/// What the file has.
+fn noted(mark: &[u8]) -> Vec<u8> {
+    [mark, &digest(mark)].concat()
 }
 
 fn digest(mark: &[u8]) -> [u8; DIGEST_BYTES] {

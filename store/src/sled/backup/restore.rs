@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use sled::Batch;
 
 use super::super::committer::free_replaced;
+use super::super::last_group;
 use super::super::open::{self, OpenError};
 use super::format::{BackupFault, BackupReader};
 use crate::SledStore;
@@ -97,7 +98,9 @@ fn write(store: &Path, backup: &mut BackupReader<impl Read>) -> Result<u64, Rest
         }
     }
     db.flush().map_err(unwritten)?;
-    let synced = File::open(rows.join("db")).and_then(|file| file.sync_all());
+    let synced = File::open(rows.join("db"))
+        .and_then(|file| file.sync_all())
+        .and_then(|()| last_group::note_whole(&store.join("last-group"), &db));
     synced.map_err(|source| RestoreError::Store(open::refusal(store, source)))?;
     Ok(written)
 }
