@@ -17,8 +17,8 @@ use std::time::Duration;
 use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::address::{UrlFault, admit};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, Response, redirect};
-use rustls::RootCertStore;
+use reqwest::{Client, ClientBuilder, Response, redirect};
+use rustls::{ClientConfig, RootCertStore};
 use tokio::time::timeout;
 
 use crate::lease;
@@ -184,18 +184,11 @@ impl HttpClient {
             authorities,
         } = outbound;
         let roots = Arc::new(trust::roots(authorities.as_deref())?);
-        let client = Client::builder()
-            .tls_backend_preconfigured(trust::trusting(Arc::clone(&roots)).with_no_client_auth())
+        let tls = trust::trusting(Arc::clone(&roots)).with_no_client_auth();
+        let client = client_builder(tls)
             .dns_resolver(GuardedResolver::new(policy, lookup))
-            .no_proxy()
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            .retry(reqwest::retry::never())
-            .http1_only()
             .connect_timeout(connect_timeout)
             .pool_max_idle_per_host(idle_per_host_max)
-            .pool_idle_timeout(IDLE_FOR)
-            .user_agent(concat!("signalbox/", env!("CARGO_PKG_VERSION")))
             .build()?;
         Ok(Self {
             client,
@@ -241,6 +234,19 @@ impl HttpClient {
         let _elapsed = timeout(ANSWER_FOR, read_away(answer)).await;
         Ok((status, retry_after_s))
     }
+}
+
+/// A client that sends each request once, to whom it names and by no proxy.
+pub(crate) fn client_builder(tls: ClientConfig) -> ClientBuilder {
+    Client::builder()
+        .tls_backend_preconfigured(tls)
+        .no_proxy()
+        .redirect(redirect::Policy::none())
+        .referer(false)
+        .retry(reqwest::retry::never())
+        .http1_only()
+        .pool_idle_timeout(IDLE_FOR)
+        .user_agent(concat!("signalbox/", env!("CARGO_PKG_VERSION")))
 }
 
 /// The `Retry-After` in seconds. A date, which RFC 9110 section 10.2.3 allows instead, is ignored:

@@ -15,27 +15,19 @@ pub mod receiving;
 
 use std::time::Duration;
 
-use reqwest::{Client, redirect};
+use reqwest::Client;
+
+use crate::http::client_builder;
 
 use identity::NodeIdentity;
 
 /// How long it may take to connect to the active node.
 const CONNECT_FOR: Duration = Duration::from_secs(2);
 
-/// How long an unused connection is kept open: for less than the active node does.
-const IDLE_FOR: Duration = Duration::from_secs(4);
-
 /// Calls nodes that have the same secret. All requests run on the arbiter of the first one, which
 /// owns the connections.
 pub(crate) fn client_of(identity: &NodeIdentity) -> Result<Client, reqwest::Error> {
-    Client::builder()
-        .tls_backend_preconfigured(identity.client_config())
-        .no_proxy()
-        .redirect(redirect::Policy::none())
-        .referer(false)
-        .retry(reqwest::retry::never())
-        .http1_only()
+    client_builder(identity.client_config())
         .connect_timeout(CONNECT_FOR)
-        .pool_idle_timeout(IDLE_FOR)
         .build()
 }

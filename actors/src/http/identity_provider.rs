@@ -7,10 +7,10 @@
 use std::time::Duration;
 
 use reqwest::header::ACCEPT;
-use reqwest::{Client, RequestBuilder, redirect};
+use reqwest::{Client, RequestBuilder};
 use tokio::time::timeout;
 
-use super::{HttpError, IDLE_FOR, UnreachableReason, fault, trust};
+use super::{HttpError, UnreachableReason, client_builder, fault, trust};
 
 /// How long a request may take, its response included: a person waits for it.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -60,16 +60,7 @@ impl IdentityProviderHttp {
     }
 
     pub(super) fn within(timeout: Duration, authorities: Option<&[u8]>) -> Result<Self, HttpError> {
-        let client = Client::builder()
-            .tls_backend_preconfigured(trust::client_config(authorities)?)
-            .no_proxy()
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            .retry(reqwest::retry::never())
-            .http1_only()
-            .pool_idle_timeout(IDLE_FOR)
-            .user_agent(concat!("signalbox/", env!("CARGO_PKG_VERSION")))
-            .build()?;
+        let client = client_builder(trust::client_config(authorities)?).build()?;
         Ok(Self { client, timeout })
     }
 
