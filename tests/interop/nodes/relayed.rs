@@ -105,22 +105,16 @@ fn callers_are_served_by_a_node_that_stands_by_as_by_the_active_one() {
     let long = "x".repeat(60_000);
     caller.create_device("created-here", "127.78.2.5");
     let device = format!("{API}/devices/created-here");
-    let directly = caller.authorized("GET", &device).send(active);
-    let through = caller.authorized("GET", &device).send(standby.http);
+    let answered = |request: Request| [active, standby.http].map(|at| request.send(at));
+    let [directly, through] = answered(caller.authorized("GET", &device));
     assert_eq!(directly.expect(200), through.expect(200));
     for name in ["content-type", "x-content-type-options", "cache-control"] {
         assert_eq!(directly.header(name), through.header(name), "{name}");
     }
     assert!(through.header("x-trace-id").is_some());
     let too_long = json!({ "deviceId": "b", "description": long });
-    let directly = caller
-        .authorized("POST", &format!("{API}/devices"))
-        .json(&too_long)
-        .send(active);
-    let through = caller
-        .authorized("POST", &format!("{API}/devices"))
-        .json(&too_long)
-        .send(standby.http);
+    let creating = caller.authorized("POST", &format!("{API}/devices"));
+    let [directly, through] = answered(creating.json(&too_long));
     assert_eq!((directly.status, through.status), (400, 400));
     // The error differs in its trace alone.
     assert_eq!(directly.json()["errors"], through.json()["errors"]);
