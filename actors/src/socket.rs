@@ -37,7 +37,6 @@ pub(crate) use relays::{ConnectedRelay, DepartingDatagram, disconnect_all};
 use bound_socket::BoundSocket;
 use inbox::Inbox;
 use outbox::Outbox;
-use relays::Departure;
 
 /// The kernel's receive buffer: about a second of a busy core, so that a short pause loses nothing.
 /// The kernel grants what its own limit allows.
@@ -209,17 +208,12 @@ impl Socket {
             self.meters.unsent.one();
             return Some(SendOutcome::Refused(SendRefusal::NotPermitted));
         }
-        match relays::send(relay, to, from, datagram) {
-            Departure::Queued => {
-                self.meters.sent.one(self.form_of(datagram));
-                Some(SendOutcome::Sent)
-            }
-            Departure::Full => {
-                self.meters.unsent.one();
-                Some(SendOutcome::Refused(SendRefusal::BufferFull))
-            }
-            Departure::Disconnected => None,
+        let outcome = relays::send(relay, to, from, datagram)?;
+        match outcome {
+            SendOutcome::Sent => self.meters.sent.one(self.form_of(datagram)),
+            SendOutcome::Refused(_) => self.meters.unsent.one(),
         }
+        Some(outcome)
     }
 
     fn form_of(&self, message: &[u8]) -> DatagramForm {

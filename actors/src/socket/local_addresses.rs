@@ -67,38 +67,31 @@ impl LocalAddresses {
 
     /// The address that has a number.
     pub(super) fn address_of(&self, id: LocalAddressId) -> Option<IpAddr> {
-        if let Some(address) = self.latest_if(id) {
-            return Some(address);
-        }
-        let LocalAddress { ip, relay } = address_of(id)?;
-        if relay.is_none() {
-            self.latest.set(Some((ip, id)));
-        }
-        Some(ip)
+        self.with(id).map(|address| address.ip)
     }
 
     /// The relay and its address that have a number; none if it is of this host.
     pub(super) fn relay_of(&self, id: LocalAddressId) -> Option<(RelayId, IpAddr)> {
-        if self.latest_if(id).is_some() {
-            return None;
-        }
-        let LocalAddress { ip, relay } = address_of(id)?;
+        let LocalAddress { ip, relay } = self.with(id)?;
         Some((relay?, ip))
     }
 
-    fn latest_if(&self, id: LocalAddressId) -> Option<IpAddr> {
+    fn with(&self, id: LocalAddressId) -> Option<LocalAddress> {
         let latest = self.latest.get().filter(|(_, it)| *it == id);
-        latest.map(|(address, _)| address)
+        if let Some((ip, _)) = latest {
+            return Some(LocalAddress { ip, relay: None });
+        }
+        let addresses = ADDRESSES.read().unwrap_or_else(PoisonError::into_inner);
+        let address = *addresses.get(usize::from(id.0.get()) - 1)?;
+        if address.relay.is_none() {
+            self.latest.set(Some((address.ip, id)));
+        }
+        Some(address)
     }
 }
 
 fn id_of(address: LocalAddress) -> Option<LocalAddressId> {
     known(address).or_else(|| number(address))
-}
-
-fn address_of(id: LocalAddressId) -> Option<LocalAddress> {
-    let addresses = ADDRESSES.read().unwrap_or_else(PoisonError::into_inner);
-    addresses.get(usize::from(id.0.get()) - 1).copied()
 }
 
 fn known(address: LocalAddress) -> Option<LocalAddressId> {

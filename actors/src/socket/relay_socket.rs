@@ -16,16 +16,20 @@ pub(crate) struct RelaySocket {
     socket: BoundSocket,
     inbox: RefCell<Inbox>,
     transport: Transport,
+    /// The address that it is bound to, which is that of all datagrams unless it has several.
+    bound: IpAddr,
 }
 
 impl RelaySocket {
     /// Takes over an open socket; to be called on the arbiter that will own it.
     pub(crate) fn adopt(socket: StdSocket, transport: Transport) -> io::Result<Self> {
+        let bound = socket.local_addr()?.ip();
         let socket = BoundSocket::adopt(socket)?;
         Ok(Self {
             inbox: RefCell::new(Inbox::new(&socket)),
             socket,
             transport,
+            bound,
         })
     }
 
@@ -42,10 +46,8 @@ impl RelaySocket {
             debug!(%error, "the socket reported an error");
         }
         for (from, sent_to, datagram) in inbox.datagrams() {
-            let at = sent_to.or_else(|| self.socket.address().map(|address| address.ip()));
-            if let Some(at) = at {
-                take(Peer::at(from, self.transport), at, datagram);
-            }
+            let at = sent_to.unwrap_or(self.bound);
+            take(Peer::at(from, self.transport), at, datagram);
         }
         Ok(())
     }

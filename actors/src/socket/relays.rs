@@ -10,8 +10,10 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{PoisonError, RwLock};
 
+use engine::effect::{SendOutcome, SendRefusal};
 use engine::peer::{LocalAddressId, Peer};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 
 use super::local_addresses::{RelayId, id_at_relay};
 
@@ -84,35 +86,20 @@ pub(crate) fn disconnect_all() {
     relays.clear();
 }
 
-/// The outcome of sending through a relay.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Departure {
-    /// The relay will send it.
-    Queued,
-    /// Too many wait for the relay.
-    Full,
-    /// It is not connected.
-    Disconnected,
-}
-
-/// Sends a datagram through a relay.
-pub(super) fn send(relay: RelayId, to: Peer, from: IpAddr, datagram: &[u8]) -> Departure {
+/// Sends a datagram through a relay; none, if it is not connected.
+pub(super) fn send(relay: RelayId, to: Peer, from: IpAddr, datagram: &[u8]) -> Option<SendOutcome> {
     let relays = RELAYS.read().unwrap_or_else(PoisonError::into_inner);
-    let Some(sender) = relays.get(&relay) else {
-        return Departure::Disconnected;
-    };
-    let departing = || DepartingDatagram {
-        to,
-        from,
-        datagram: datagram.to_vec(),
-    };
-    match sender.try_reserve() {
+    match relays.get(&relay)?.try_reserve() {
         Ok(permit) => {
-            permit.send(departing());
-            Departure::Queued
+            permit.send(DepartingDatagram {
+                to,
+                from,
+                datagram: datagram.to_vec(),
+            });
+            Some(SendOutcome::Sent)
         }
-        Err(mpsc::error::TrySendError::Full(())) => Departure::Full,
-        Err(mpsc::error::TrySendError::Closed(())) => Departure::Disconnected,
+        Err(TrySendError::Full(())) => Some(SendOutcome::Refused(SendRefusal::BufferFull)),
+        Err(TrySendError::Closed(())) => None,
     }
 }
 
@@ -134,17 +121,17 @@ mod tests {
             node: NodeId::from_bytes([7; 16]),
             stream: 1,
         };
-        assert_eq!(send(id, peer(), AT, b"early"), Departure::Disconnected);
+        assert_eq!(send(id, peer(), AT, b"early"), None);
         let (first, mut to_first) = ConnectedRelay::connect(id);
-        assert_eq!(send(id, peer(), AT, b"one"), Departure::Queued);
+        assert_eq!(send(id, peer(), AT, b"one"), Some(SendOutcome::Sent));
         let (second, mut to_second) = ConnectedRelay::connect(id);
         drop(first);
-        assert_eq!(send(id, peer(), AT, b"two"), Departure::Queued);
+        assert_eq!(send(id, peer(), AT, b"two"), Some(SendOutcome::Sent));
         assert_eq!(to_first.try_recv().unwrap().datagram, b"one");
         assert_eq!(to_second.try_recv().unwrap().datagram, b"two");
         assert_eq!(second.peer(peer(), AT).local, id_at_relay(id, AT));
         drop(second);
-        assert_eq!(send(id, peer(), AT, b"late"), Departure::Disconnected);
+        assert_eq!(send(id, peer(), AT, b"late"), None);
     }
 
     #[test]
@@ -155,9 +142,10 @@ mod tests {
         };
         let (_relay, departing) = ConnectedRelay::connect(id);
         for _ in 0..WAITING_MAX {
-            assert_eq!(send(id, peer(), AT, b"waits"), Departure::Queued);
+            assert_eq!(send(id, peer(), AT, b"waits"), Some(SendOutcome::Sent));
         }
-        assert_eq!(send(id, peer(), AT, b"lost"), Departure::Full);
+        let full = Some(SendOutcome::Refused(SendRefusal::BufferFull));
+        assert_eq!(send(id, peer(), AT, b"lost"), full);
         assert_eq!(departing.len(), WAITING_MAX);
     }
 }
