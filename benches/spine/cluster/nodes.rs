@@ -51,7 +51,7 @@ impl Nodes {
             machine.write("etc/signalbox/node-secret", NODE_SECRET);
             start(program, number, machine)
         });
-        let nodes = Self {
+        let mut nodes = Self {
             running: running.collect(),
             program: program.to_owned(),
             machines,
@@ -74,10 +74,12 @@ impl Nodes {
         &self.running
     }
 
-    /// Waits until one of them is active, and the others stand by and relay to it.
-    pub(crate) fn wait_until_whole(&self, runtime: &Runtime) {
+    /// Waits until one of them is active, and the others stand by and relay to it. One that ends
+    /// meanwhile, because another was faster once the database was back, is started again.
+    pub(crate) fn wait_until_whole(&mut self, runtime: &Runtime) {
         let what = "that one node is active and the others relay to it";
         wait(runtime, PATIENCE, what, async || {
+            self.start_again();
             let listed = self.listed().await?;
             let are = |state| listed.iter().filter(|it| it["state"] == state).count();
             let standing_by = self.running.len() - 1;
