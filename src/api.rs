@@ -332,6 +332,11 @@ impl ApiState {
         self.0.readiness.enter(ServicePhase::Ready);
     }
 
+    /// From now on `/readyz` answers 503, so that callers turn to another node.
+    pub fn set_leaving(&self) {
+        self.0.readiness.enter(ServicePhase::Leaving);
+    }
+
     /// From now on the service only completes accepted calls, and `/readyz` answers 503. Streams of
     /// events, and of datagrams that other nodes relay, are never complete, and end.
     pub fn set_draining(&self) {

@@ -8,12 +8,15 @@ use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use actors::clock::Clock;
+use actors::kept_sessions::HandedOver;
 use actors::lease::{LeaseJoinError, LeaseKeeper};
 use actors::relay::datagrams::ActiveNode;
 use actors::relay::identity::NodeIdentity;
+use actors::relay::sessions;
 use engine::ids::NodeId;
 use engine::limits::SHARDS;
 use engine::moment::Timestamp;
@@ -24,6 +27,7 @@ use engine::sealing::SecretOwner;
 use store::sealed::MasterKey;
 use store::{DrainOutcome, FoundStore, NewNode, NodeDatabase, Nodes, PostgresNodes, ReadAnswer};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use zeroize::Zeroizing;
 
@@ -152,21 +156,88 @@ impl JoinedNode {
         }))
     }
 
-    /// Where the active node is reached, followed as long as anybody asks.
-    pub(crate) fn follow_active(&self) -> ActiveNode {
-        let (shown, active) = watch::channel(None);
-        let (nodes, own) = (Arc::clone(&self.nodes), self.id);
-        actix_rt::spawn(async move {
-            while !shown.is_closed() {
+    /// Takes the sessions over DTLS of the node that had the lease before this one, if it has
+    /// stopped and waits to hand them over.
+    pub(crate) async fn take_sessions(&self, arbiters: usize) -> HandedOver {
+        let (Some(transport), Ok(known)) = (&self.transport, self.nodes.nodes().await) else {
+            return HandedOver::default();
+        };
+        let has_stopped = |it: &&KnownNode| it.is_heard && it.is_draining && it.shards == 0;
+        let others = known.iter().filter(|it| it.id != self.id);
+        let stopped = others.filter(has_stopped).find_map(address_for_nodes);
+        match stopped {
+            Some(address) => sessions::take(&transport.identity, address, arbiters).await,
+            None => HandedOver::default(),
+        }
+    }
+
+    /// Whether another node may take the lease and the sessions of this one.
+    pub(crate) async fn has_successor(&self) -> bool {
+        let known = self.nodes.nodes().await.unwrap_or_default();
+        let mut others = known.iter().filter(|it| it.id != self.id);
+        others.any(|it| it.is_heard && !it.is_draining && address_for_nodes(it).is_some())
+    }
+
+    /// Gives up the lease, if the node has it, and leaves the others.
+    pub(crate) async fn leave(mut self) {
+        self.keeper.release().await;
+        self.keeper.leave().await;
+    }
+
+    /// Follows where the active node is reached.
+    pub(crate) fn follow_active(&self) -> ActiveFollower {
+        let shown = Arc::new(watch::Sender::new(None));
+        let is_replaced = Arc::new(AtomicBool::new(false));
+        let (nodes, own, to) = (Arc::clone(&self.nodes), self.id, Arc::clone(&shown));
+        let replaced = Arc::clone(&is_replaced);
+        let looking = actix_rt::spawn(async move {
+            loop {
                 if let Ok(known) = nodes.nodes().await {
                     let found = known.iter().find(|it| it.id != own && it.shards > 0);
+                    let is_leaving = found.is_none_or(|it| it.is_draining);
+                    replaced.store(is_leaving, Ordering::Relaxed);
                     let found = found.and_then(address_for_nodes);
-                    shown.send_if_modified(|it| std::mem::replace(it, found) != found);
+                    to.send_if_modified(|it| std::mem::replace(it, found) != found);
                 }
                 sleep(LOOK).await;
             }
         });
-        active
+        ActiveFollower {
+            shown,
+            is_replaced,
+            looking,
+        }
+    }
+}
+
+/// Looks where the active node is reached, until it is told.
+pub(crate) struct ActiveFollower {
+    shown: Arc<watch::Sender<Option<SocketAddr>>>,
+    is_replaced: Arc<AtomicBool>,
+    looking: JoinHandle<()>,
+}
+
+impl ActiveFollower {
+    /// Where it is reached, as far as it is known.
+    pub(crate) fn address(&self) -> ActiveNode {
+        self.shown.subscribe()
+    }
+
+    /// Whether there is none, or one that is about to stop: another node takes over soon.
+    pub(crate) fn is_replaced(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_replaced)
+    }
+
+    /// Looks no longer: it is here, or nowhere for now.
+    pub(crate) fn turn_to(&self, address: Option<SocketAddr>) {
+        self.looking.abort();
+        self.shown.send_replace(address);
+    }
+}
+
+impl Drop for ActiveFollower {
+    fn drop(&mut self) {
+        self.looking.abort();
     }
 }
 

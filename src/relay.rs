@@ -1,33 +1,42 @@
 //! What does a node that stands by pass on to the active one? What devices and callers send to it.
 
+use std::net::SocketAddr;
+use std::time::Duration;
+
 use actors::relay::calls::CallRelay;
 use actors::relay::datagrams::DatagramRelay;
 use actors::socket::Open;
-use tokio::sync::watch;
 
 use crate::api::waiting::WaitingRelay;
-use crate::node::{JoinedNode, NodeTransport};
+use crate::node::{ActiveFollower, JoinedNode, NodeTransport};
 
 /// The relay of a node that stands by.
 pub(crate) struct Relay {
     calls: CallRelay,
     datagrams: DatagramRelay,
-    ended: watch::Sender<bool>,
+    active: ActiveFollower,
+}
+
+/// The calls that a node has accepted while it stood by, and that wait for an active one.
+pub(crate) struct HeldCalls {
+    active: ActiveFollower,
 }
 
 impl Relay {
-    /// Relays what arrives at these sockets, and calls.
+    /// Relays what arrives at these sockets, and calls; these wait so long for an active node.
     pub(crate) fn start(
         node: &JoinedNode,
-        NodeTransport { identity, .. }: &NodeTransport,
+        NodeTransport { address, identity }: &NodeTransport,
         sockets: Vec<Open>,
+        hold_max: Duration,
     ) -> Result<Self, reqwest::Error> {
         let active = node.follow_active();
-        let (ended, ends) = watch::channel(false);
+        let datagrams = DatagramRelay::start(node.id, identity, &active.address(), sockets)?;
+        let reached = (active.address(), datagrams.connection());
         Ok(Self {
-            datagrams: DatagramRelay::start(node.id, identity, &active, sockets)?,
-            calls: CallRelay::new(identity, active, ends)?,
-            ended,
+            calls: CallRelay::new(identity, *address, reached, hold_max)?,
+            datagrams,
+            active,
         })
     }
 
@@ -36,12 +45,23 @@ impl Relay {
         WaitingRelay {
             calls: self.calls.clone(),
             datagrams: self.datagrams.connection(),
+            is_replaced: self.active.is_replaced(),
         }
     }
 
-    /// Ends the calls in progress, which this node may have to answer anew, and closes the sockets.
-    pub(crate) fn stop(self) {
-        self.ended.send_replace(true);
+    /// Ends what is in progress at the former active node, and closes the sockets: this node takes
+    /// over, or ends.
+    pub(crate) fn stop(self) -> HeldCalls {
+        let active = self.active;
+        active.turn_to(None);
         self.datagrams.stop();
+        HeldCalls { active }
+    }
+}
+
+impl HeldCalls {
+    /// Has the calls served by this node, which is active now.
+    pub(crate) fn serve_at(&self, own: SocketAddr) {
+        self.active.turn_to(Some(own));
     }
 }

@@ -10,16 +10,14 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use actix::{Actor as _, Addr};
 use actix_rt::System;
-use actix_web::web::ServiceConfig;
 use actors::arbiters::Arbiters;
 use actors::broker::BrokerConnector;
 use actors::campaigns::{CampaignParts, Campaigns};
@@ -28,7 +26,7 @@ use actors::delivery::{BrokerConnections, Deliveries, DeliveryParts, command_que
 use actors::image_files::ImageFiles;
 use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
-use actors::kept_sessions::KeptSessions;
+use actors::kept_sessions::{HandedOver, KeptSessions};
 use actors::lease::{self, LeaseReport};
 use actors::logging::{Logging, RetentionPeriods};
 use actors::policy::PolicyCache;
@@ -37,46 +35,42 @@ use actors::relay;
 use actors::smpp::Smpp;
 use actors::sms::SmsValidity;
 use actors::sms::network::SmsNetwork;
-use actors::socket::{self, Open};
-use actors::web::{self, ConnectionLimits, Drain, Listening, Routes, Web};
+use actors::web::{Routes, Web};
 use engine::associations::AssociationSecrets;
 use engine::associations::server_key::ServerKey;
 use engine::directory::bootstrap::ServiceUris;
-use engine::firmware::delivery::DownloadUris;
 use engine::rules::{EndpointTrust, NoSecBootstrap, Rules, TransmissionRules};
 use store::sealed::MasterKey;
-use store::{Commit, Nodes, Pressure, Store, Unavailable};
+use store::{Commit, Pressure, Store, Unavailable};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 use tracing::{info, warn};
 
 use crate::api::networks::Networks;
-use crate::api::waiting::{WaitingRelay, WaitingState};
-use crate::api::{self, ApiState, ServedRoutes};
+use crate::api::{self, ApiState};
 use crate::coaps_key::{self, ShownServerKey, StoredKeyError};
-use crate::config::{Config, cores};
+use crate::config::Config;
 use crate::data_dir;
 use crate::deliveries::{self, DeliveryError};
-use crate::node::{JoinError, JoinedNode, NodeTransport};
+use crate::handing_over::HandingOver;
+use crate::listeners::{ListenError, Listeners, NodeListener, OpenSockets};
+use crate::node::JoinedNode;
 use crate::oidc::{self, IdentityProviderError};
 use crate::operator::OperatorToken;
-use crate::relay::Relay;
 use crate::smpp::{self, LinkError};
+use crate::standby::{self, StandbyError, stopped};
 use crate::storage::{self, Storage, StorageError};
-use crate::tls::{Certificate, TlsError};
+use crate::tls::TlsError;
 
 /// The pause before the process is replaced, so that one that fails at once does not do so often.
 const RESTART_PAUSE: Duration = Duration::from_secs(1);
 
-/// The pause before a server of the store that cannot be reached is tried again: the first one, and
-/// the longest, to which it doubles.
-const STORE_PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
+/// How long a node that is to stop answers as before while it is not ready, so that load balancers
+/// turn to those that relay.
+const LEAVING: Duration = Duration::from_secs(2);
 
-/// How long a start waits for a free lease before it opens the addresses of the API to say so.
-const STANDBY_AFTER: Duration = Duration::from_millis(500);
-
-/// What is listened for at the address of the node.
-const NODES: &str = "other nodes";
+/// How long a call may be under way from a node that relays, which holds further calls from then on.
+const RELAYED: Duration = Duration::from_millis(250);
 
 /// How often it is asked whether the store has failed.
 const STORE_LOOK: Duration = Duration::from_millis(500);
@@ -95,12 +89,9 @@ pub enum StartError {
     /// The store cannot be opened.
     #[error(transparent)]
     Store(#[from] StorageError),
-    /// The node cannot join those on its database.
+    /// The process cannot wait for its lease.
     #[error(transparent)]
-    Join(#[from] JoinError),
-    /// Nothing could be relayed to another node.
-    #[error("the client for other nodes cannot be set up: {0}")]
-    Relay(reqwest::Error),
+    Standby(#[from] StandbyError),
     /// The store does not respond.
     #[error(transparent)]
     StoreSilent(#[from] Unavailable),
@@ -122,19 +113,12 @@ pub enum StartError {
     /// The system gives no entropy.
     #[error("the system gives no entropy: {0}")]
     Entropy(io::Error),
-    /// The certificate or its key is invalid.
+    /// The key of DTLS is invalid.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The service cannot listen on an address.
-    #[error("cannot listen for {what} on {address}: {source}")]
-    Listen {
-        /// The purpose of the address.
-        what: &'static str,
-        /// The address.
-        address: SocketAddr,
-        /// The cause.
-        source: io::Error,
-    },
+    /// The service cannot listen.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
 }
 
 /// A running service.
@@ -158,6 +142,7 @@ pub struct Service {
     smpp: Option<Smpp>,
     arbiters: Arbiters,
     commits: Arc<dyn Commit>,
+    kept_sessions: KeptSessions,
 }
 
 impl Service {
@@ -165,13 +150,16 @@ impl Service {
     pub async fn start(config: &Config) -> Result<Self, StartError> {
         open_data_dir(config)?;
         lease::describe_active();
-        Self::start_on(config, storage::open(config, None).await?, None).await
+        let storage = storage::open(config, None).await?;
+        Self::start_on(config, storage, Predecessor::default(), None).await
     }
 
-    /// Starts the service on an open store, as the node that it is, if there can be several.
+    /// Starts the service on an open store, after whatever served before it, as the node that it is,
+    /// if there can be several.
     async fn start_on(
         config: &Config,
         storage: Storage,
+        predecessor: Predecessor,
         node: Option<&JoinedNode>,
     ) -> Result<Self, StartError> {
         let Storage {
@@ -208,9 +196,11 @@ impl Service {
             None => coaps_key::stored(&*store, &master_key).await?,
         };
         let transport = node.and_then(|node| node.transport.as_ref());
-        let listeners = Listeners::open(config, transport)?;
+        let listeners = Listeners::open(config, transport, predecessor.sockets)?;
         // Kept sessions are of the epoch before: a start that ends before this leaves them.
         let epoch = store.take_over().await?;
+        let kept_sessions = KeptSessions::new(&config.data_dir, Arc::clone(&master_key), epoch);
+        kept_sessions.receive(predecessor.sessions);
         let networks = Networks::load(&*store).await?;
         let (commits, reads) = (store.clone(), store.clone());
         let logging =
@@ -230,11 +220,7 @@ impl Service {
             limits: config.arbiter_limits(),
             association_limits: config.association_limits(),
             secrets: association_secrets(&master_key, server_key.clone())?,
-            kept_sessions: Some(KeptSessions::new(
-                &config.data_dir,
-                Arc::clone(&master_key),
-                epoch,
-            )),
+            kept_sessions: Some(kept_sessions.clone()),
             master_key: Arc::clone(&master_key),
             images: image_files.clone(),
         };
@@ -307,8 +293,16 @@ impl Service {
             certificate.follow();
         }
         let web = [Some(listeners.http), listeners.operator];
-        let web = web.into_iter().flatten().map(|web| web.start(&state));
-        let nodes = listeners.nodes.into_iter().map(|it| it.start(&state));
+        let web = web.into_iter().flatten().map(|web| {
+            let (state, served) = (state.clone(), web.served);
+            web.start(Arc::new(move |app| {
+                api::configure(app, state.clone(), served);
+            }))
+        });
+        let for_nodes = state.clone();
+        let for_nodes: Routes = Arc::new(move |app| api::relayed::mount(app, &for_nodes));
+        let nodes = listeners.nodes.into_iter();
+        let nodes = nodes.map(|it| it.start(Arc::clone(&for_nodes)));
         let web = web.chain(nodes).collect::<Result<_, _>>()?;
         actix_rt::spawn(api::broker_commands::serve(state.clone(), broker_commands));
         state.set_ready();
@@ -326,6 +320,7 @@ impl Service {
             smpp,
             arbiters,
             commits,
+            kept_sessions,
         })
     }
 
@@ -348,14 +343,9 @@ impl Service {
     pub async fn stop(self) {
         info!("stopping");
         self.state.set_draining();
-        // All are asked before the first is waited for.
+        // Both are asked before the first is waited for.
         let unbound = self.smpp.as_ref().map(Smpp::quiesce);
-        let drained: Vec<_> = self.web.iter().map(|web| web.send(Drain)).collect();
-        for drained in drained {
-            if drained.await.is_err() {
-                warn!("a web actor has stopped");
-            }
-        }
+        stopped(self.web).await;
         if let Some(unbound) = unbound
             && let Err(error) = unbound.await
         {
@@ -373,6 +363,13 @@ impl Service {
     }
 }
 
+/// What is left of what served before: this process while it stood by, and another node.
+#[derive(Default)]
+struct Predecessor {
+    sockets: OpenSockets,
+    sessions: HandedOver,
+}
+
 /// How the process ends by itself. Neither returns, because actors that are dropped with the system
 /// may act once more.
 #[derive(Clone, Copy)]
@@ -388,30 +385,44 @@ pub fn serve(config: &Config, ends: ProcessEnds) -> Result<(), StartError> {
     System::new().block_on(async {
         let started_at = Instant::now();
         open_data_dir(config)?;
-        let Some(mut node) = join(config, ends.superseded).await? else {
+        let Some(mut node) = standby::join(config, ends.superseded).await? else {
             let service = Service::start(config).await?;
             // A program that reads the announcement may send a signal immediately.
             let mut signals = Signals::of(config);
             service.announce();
-            return run(service, &mut signals, None, (ends, started_at)).await;
+            return run(config, service, None, &mut signals, (ends, started_at)).await;
         };
         let mut signals = Signals::of(config);
-        let Some(epoch) = stand_by(config, &mut node, &mut signals).await? else {
-            node.keeper.release().await;
+        let waited = standby::stand_by(config, &mut node, signals.received()).await?;
+        let Some((epoch, standby)) = waited else {
+            node.leave().await;
             info!("stopped");
             return Ok(());
         };
+        let (sockets, held) = standby.take_over();
         let started = async {
-            let storage = storage::open(config, Some(epoch)).await?;
-            Service::start_on(config, storage, Some(&node)).await
+            let sessions = node.take_sessions(config.arbiters());
+            let (storage, sessions) = tokio::join!(storage::open(config, Some(epoch)), sessions);
+            let predecessor = Predecessor { sockets, sessions };
+            Service::start_on(config, storage?, predecessor, Some(&node)).await
         };
         match started.await {
             Ok(service) => {
+                if let (Some(held), Some(transport)) = (&held, &node.transport) {
+                    held.serve_at(transport.address);
+                }
                 service.announce();
-                run(service, &mut signals, Some(node), (ends, started_at)).await
+                run(
+                    config,
+                    service,
+                    Some(node),
+                    &mut signals,
+                    (ends, started_at),
+                )
+                .await
             }
             Err(error) => {
-                node.keeper.release().await;
+                node.leave().await;
                 Err(error)
             }
         }
@@ -420,14 +431,15 @@ pub fn serve(config: &Config, ends: ProcessEnds) -> Result<(), StartError> {
 
 /// Serves until the process is asked to stop, the node is to drain, or the store has failed.
 async fn run(
+    config: &Config,
     service: Service,
-    signals: &mut Signals,
     mut node: Option<JoinedNode>,
+    signals: &mut Signals,
     (ends, started_at): (ProcessEnds, Instant),
 ) -> Result<(), StartError> {
     tokio::select! {
-        () = signals.received() => return stop(service, node).await,
-        () = drained(&mut node) => return stop(service, node).await,
+        () = signals.received() => return stop(config, service, node).await,
+        () = drained(&mut node) => return stop(config, service, node).await,
         () = failed(service.commits.as_ref()) => {}
     }
     let served_for = started_at.elapsed();
@@ -437,16 +449,43 @@ async fn run(
     }
 }
 
-/// Stops the service, and then gives up the lease, so that another node takes it at once.
-async fn stop(service: Service, node: Option<JoinedNode>) -> Result<(), StartError> {
-    if let Some(node) = &node {
-        node.keeper.stopping().await;
+/// Stops the service, and then gives up the lease, so that another node takes it at once, and hands
+/// its sessions over to that.
+async fn stop(
+    config: &Config,
+    service: Service,
+    node: Option<JoinedNode>,
+) -> Result<(), StartError> {
+    let Some(mut node) = node else {
+        service.stop().await;
+        return Ok(());
+    };
+    node.keeper.stopping().await;
+    let transport = match node.has_successor().await {
+        true => node.transport.clone(),
+        false => None,
+    };
+    if transport.is_some() {
+        service.state.set_leaving();
+        sleep(LEAVING).await;
+        service.state.set_draining();
+        sleep(RELAYED).await;
     }
+    let sessions = HandingOver::of(service.kept_sessions.clone());
     service.stop().await;
-    if let Some(node) = node {
-        node.keeper.release().await;
-        info!("the lease is given up");
+    let listener = transport.and_then(|transport| {
+        NodeListener::open(config, &transport)
+            .and_then(|listener| listener.start(sessions.routes()))
+            .inspect_err(|error| warn!(%error, "the DTLS sessions cannot be handed over"))
+            .ok()
+    });
+    node.keeper.release().await;
+    info!("the lease is given up");
+    if let Some(listener) = listener {
+        sessions.taken().await;
+        stopped(vec![listener]).await;
     }
+    node.keeper.leave().await;
     Ok(())
 }
 
@@ -458,91 +497,11 @@ async fn drained(node: &mut Option<JoinedNode>) {
     while node.keeper.next().await != LeaseReport::Drain {}
 }
 
-/// Joins the nodes of the database, if there is one. A server that cannot be reached is waited for,
-/// and health checks are told.
-async fn join(
-    config: &Config,
-    superseded: fn() -> Infallible,
-) -> Result<Option<JoinedNode>, StartError> {
-    let deadline = Instant::now() + Duration::from_secs(config.store_wait_s.into());
-    let (mut pause, longest) = STORE_PAUSES;
-    let mut waiting = None;
-    loop {
-        let joined = JoinedNode::join(config, superseded).await;
-        let is_away = joined.as_ref().is_err_and(JoinError::is_transient);
-        if !is_away || Instant::now() + pause > deadline {
-            if let Some(web) = waiting {
-                stopped(web).await;
-            }
-            return Ok(joined?);
-        }
-        if let Err(error) = &joined {
-            warn!(%error, "waiting for the server of the store");
-        }
-        if waiting.is_none() {
-            let why = Arc::new(AtomicBool::new(false));
-            waiting = Some(WebListener::start_all_waiting(config, &why, None, None)?);
-        }
-        sleep(pause).await;
-        pause = (pause * 2).min(longest);
-    }
-}
-
-/// Waits for the lease and returns its epoch; none if the process is to stop. Health checks and
-/// callers are told.
-async fn stand_by(
-    config: &Config,
-    node: &mut JoinedNode,
-    signals: &mut Signals,
-) -> Result<Option<u64>, StartError> {
-    let (mut waiting, mut relay) = (None, None);
-    // A lease that is free is there soon: nobody else is asked to wait for that.
-    let mut announced = Box::pin(sleep(STANDBY_AFTER));
-    let epoch = loop {
-        tokio::select! {
-            report = node.keeper.next() => match report {
-                LeaseReport::Began(epoch) => break Some(epoch),
-                LeaseReport::Drain | LeaseReport::Left => break None,
-            },
-            () = signals.received() => break None,
-            () = &mut announced, if waiting.is_none() => {
-                if let Some(transport) = &node.transport {
-                    let sockets = DeviceListeners::open(config)?.sockets;
-                    let started = Relay::start(node, transport, sockets);
-                    relay = Some(started.map_err(StartError::Relay)?);
-                }
-                let (is_standby, nodes) = (node.keeper.is_answered(), Some(&node.nodes));
-                let relaying = relay.as_ref().map(Relay::waiting);
-                let web = WebListener::start_all_waiting(config, &is_standby, nodes, relaying)?;
-                info!(node = %node.id, "standing by until this node has the lease");
-                println!("standing by node={}", node.id);
-                waiting = Some(web);
-            }
-        }
-    };
-    if let Some(relay) = relay {
-        relay.stop();
-    }
-    if let Some(web) = waiting {
-        stopped(web).await;
-    }
-    Ok(epoch)
-}
-
 fn open_data_dir(config: &Config) -> Result<(), StartError> {
     data_dir::open(&config.data_dir).map_err(|source| StartError::DataDir {
         path: config.data_dir.clone(),
         source,
     })
-}
-
-/// Returns once web actors have ended their calls.
-async fn stopped(webs: Vec<Addr<Web>>) {
-    for web in webs {
-        if web.send(Drain).await.is_err() {
-            warn!("a web actor has stopped");
-        }
-    }
 }
 
 /// Returns when the store has failed.
@@ -612,268 +571,6 @@ async fn received(signal: &mut Option<Signal>) {
             signal.recv().await;
         }
         None => std::future::pending().await,
-    }
-}
-
-/// The listeners, which the system may refuse: opened before any actor starts, because an actor
-/// that was started in vain is not stopped.
-struct Listeners {
-    http: WebListener,
-    /// The certificate of the API, if it speaks TLS.
-    certificate: Option<Arc<Certificate>>,
-    /// That of the operator API, if it has an address of its own.
-    operator: Option<WebListener>,
-    /// That for other nodes, if they can relay to this one.
-    nodes: Option<NodeListener>,
-    devices: DeviceListeners,
-}
-
-/// The listeners for devices.
-struct DeviceListeners {
-    coap: SocketAddr,
-    coaps: SocketAddr,
-    udp: SocketAddr,
-    /// One of each per arbiter.
-    sockets: Vec<Open>,
-}
-
-impl DeviceListeners {
-    fn open(config: &Config) -> Result<Self, StartError> {
-        let arbiters = config.arbiters();
-        let coap = SharedListener::open("CoAP", config.coap, arbiters)?;
-        let coaps = SharedListener::open("CoAP over DTLS", config.coaps, arbiters)?;
-        let udp = SharedListener::open("UDP", config.udp, arbiters)?;
-        let all = coap.sockets.into_iter().zip(coaps.sockets).zip(udp.sockets);
-        let open = |((coap, coaps), udp)| Open { coap, coaps, udp };
-        Ok(Self {
-            coap: coap.address,
-            coaps: coaps.address,
-            udp: udp.address,
-            sockets: all.map(open).collect(),
-        })
-    }
-}
-
-impl Listeners {
-    fn open(config: &Config, transport: Option<&NodeTransport>) -> Result<Self, StartError> {
-        let devices = DeviceListeners::open(config)?;
-        let files = config.tls();
-        let certificate = files.map(|(cert, key)| Certificate::load(cert, key));
-        let certificate = certificate.transpose()?;
-        let with = (config, certificate.as_ref());
-        let operator = config.operator_http.map(|address| {
-            WebListener::open(
-                "HTTP for the operator",
-                address,
-                ServedRoutes::Operator,
-                with,
-            )
-        });
-        Ok(Self {
-            http: WebListener::open("HTTP", config.http, ServedRoutes::at_api(config), with)?,
-            certificate,
-            operator: operator.transpose()?,
-            nodes: transport
-                .map(|it| NodeListener::open(config, it))
-                .transpose()?,
-            devices,
-        })
-    }
-
-    /// Where devices download images: as the configuration says, or at the service's own addresses,
-    /// unless they are every address of the machine.
-    fn downloads(&self, config: &Config) -> DownloadUris {
-        let http = match config.tls() {
-            Some(_) => "https",
-            None => "http",
-        };
-        let own = |scheme: &str, at: SocketAddr| {
-            (!at.ip().is_unspecified()).then(|| format!("{scheme}://{at}").into())
-        };
-        let set = config.public_http.as_deref().map(Box::from);
-        DownloadUris {
-            http: set.or_else(|| own(http, self.http.address)),
-            coap: config
-                .public_coap
-                .clone()
-                .or_else(|| own("coap", self.devices.coap)),
-            coaps: config
-                .public_coaps
-                .clone()
-                .or_else(|| own("coaps", self.devices.coaps)),
-        }
-    }
-
-    /// Every address at which the service listens.
-    fn heard_at(&self) -> Result<Vec<SocketAddr>, StartError> {
-        let web = [Some(&self.http), self.operator.as_ref()];
-        let web = web.into_iter().flatten().map(|web| (web.what, web.address));
-        let listeners = [
-            ("CoAP", self.devices.coap),
-            ("CoAP over DTLS", self.devices.coaps),
-            ("UDP", self.devices.udp),
-        ];
-        let mut heard_at = Vec::new();
-        for (what, bound) in listeners.into_iter().chain(web) {
-            heard_at.extend(socket::heard_at(bound).map_err(refused(what, bound))?);
-        }
-        Ok(heard_at)
-    }
-}
-
-/// The listener of a part of the API.
-struct WebListener {
-    what: &'static str,
-    address: SocketAddr,
-    listening: Listening,
-    served: ServedRoutes,
-}
-
-impl WebListener {
-    fn open(
-        what: &'static str,
-        address: SocketAddr,
-        served: ServedRoutes,
-        (config, certificate): (&Config, Option<&Arc<Certificate>>),
-    ) -> Result<Self, StartError> {
-        let refused = refused(what, address);
-        let listener = web::open(address).map_err(refused)?;
-        let address = listener.local_addr().map_err(refused)?;
-        let listening = Listening {
-            listener,
-            tls: certificate.map(Certificate::server_config),
-            workers: match served {
-                ServedRoutes::All | ServedRoutes::WithoutOperator => cores(),
-                ServedRoutes::Operator => 1,
-            },
-            limits: config
-                .connection_limits()
-                .within_descriptors()
-                .map_err(refused)?,
-        };
-        Ok(Self {
-            what,
-            address,
-            listening,
-            served,
-        })
-    }
-
-    /// Starts, at every address of the API, with what is answered while there is no store or no
-    /// lease; `is_standby` says which.
-    fn start_all_waiting(
-        config: &Config,
-        is_standby: &Arc<AtomicBool>,
-        nodes: Option<&Arc<dyn Nodes>>,
-        relay: Option<WaitingRelay>,
-    ) -> Result<Vec<Addr<Web>>, StartError> {
-        let operator = OperatorToken::load_or_make(config).map_err(StartError::OperatorToken)?;
-        let files = config.tls();
-        let certificate = files.map(|(cert, key)| Certificate::load(cert, key));
-        let certificate = certificate.transpose()?;
-        if let Some(certificate) = &certificate {
-            certificate.follow();
-        }
-        let operator_http = config.operator_http;
-        let addresses = [
-            Some((config.http, ServedRoutes::at_api(config))),
-            operator_http.map(|address| (address, ServedRoutes::Operator)),
-        ];
-        let open = |(address, served)| {
-            let with = (config, certificate.as_ref());
-            Self::open("HTTP", address, served, with)
-        };
-        let listeners: Vec<_> = addresses
-            .into_iter()
-            .flatten()
-            .map(open)
-            .collect::<Result<_, _>>()?;
-        let start = |it: Self| {
-            let for_operator = it.served != ServedRoutes::WithoutOperator;
-            let state = WaitingState {
-                clock: Clock::new(),
-                is_standby: Arc::clone(is_standby),
-                nodes: nodes.filter(|_| for_operator).cloned(),
-                operator: operator.clone(),
-                relay: relay.clone(),
-                served: it.served,
-            };
-            it.start_waiting(state)
-        };
-        listeners.into_iter().map(start).collect()
-    }
-
-    fn start(self, state: &ApiState) -> Result<Addr<Web>, StartError> {
-        let (state, served) = (state.clone(), self.served);
-        self.start_with(Arc::new(move |app: &mut ServiceConfig| {
-            api::configure(app, state.clone(), served);
-        }))
-    }
-
-    fn start_waiting(self, state: WaitingState) -> Result<Addr<Web>, StartError> {
-        self.start_with(Arc::new(move |app: &mut ServiceConfig| {
-            state.clone().mount(app);
-        }))
-    }
-
-    fn start_with(self, routes: Routes) -> Result<Addr<Web>, StartError> {
-        Web::start_serving(self.listening, routes).map_err(refused(self.what, self.address))
-    }
-}
-
-/// The listener for other nodes.
-struct NodeListener {
-    address: SocketAddr,
-    listening: Listening,
-}
-
-impl NodeListener {
-    fn open(config: &Config, transport: &NodeTransport) -> Result<Self, StartError> {
-        let address = transport.address;
-        let refused = refused(NODES, address);
-        let limits = config.connection_limits();
-        // What callers may do is limited at the node that they call.
-        let limits = ConnectionLimits {
-            per_address_max: limits.connections_max,
-            ..limits
-        };
-        let listening = Listening {
-            listener: web::open(address).map_err(refused)?,
-            tls: Some(transport.identity.server_config()),
-            workers: cores(),
-            limits: limits.within_descriptors().map_err(refused)?,
-        };
-        Ok(Self { address, listening })
-    }
-
-    fn start(self, state: &ApiState) -> Result<Addr<Web>, StartError> {
-        let state = state.clone();
-        let routes: Routes = Arc::new(move |app| api::relayed::mount(app, &state));
-        Web::start_serving(self.listening, routes).map_err(refused(NODES, self.address))
-    }
-}
-
-/// The sockets of all arbiters at one address.
-struct SharedListener {
-    address: SocketAddr,
-    sockets: Vec<UdpSocket>,
-}
-
-impl SharedListener {
-    fn open(what: &'static str, address: SocketAddr, arbiters: usize) -> Result<Self, StartError> {
-        let refused = refused(what, address);
-        let sockets = socket::open_shared(address, arbiters).map_err(refused)?;
-        let bound = sockets.first().map_or(Ok(address), UdpSocket::local_addr);
-        let address = bound.map_err(refused)?;
-        Ok(Self { address, sockets })
-    }
-}
-
-fn refused(what: &'static str, address: SocketAddr) -> impl Fn(io::Error) -> StartError + Copy {
-    move |source| StartError::Listen {
-        what,
-        address,
-        source,
     }
 }
 

@@ -11,6 +11,9 @@
 //! that wrote them, which its epoch tells: a file that was put back opens no more. Only a copy of
 //! the whole data directory, started a second time, would use them twice.
 //!
+//! Of several nodes the next process is another one, which gets the files over the network, sealed
+//! as they are (`relay/sessions.rs`): they are gone from this disk before they leave.
+//!
 //! What a session is resumed with by its id is in files of its own (`cached`), because it has to
 //! survive a crash, too.
 
@@ -21,7 +24,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::associations::export::SessionRecord;
 use engine::limits::RESUMABLE_SESSIONS_MAX;
@@ -43,6 +46,16 @@ pub struct KeptSessions {
     /// The epoch of this process.
     epoch: u64,
     cached: Arc<CachedSessions>,
+    handed_over: Arc<Mutex<HandedOver>>,
+}
+
+/// The files of a node that has stopped.
+#[derive(Debug, Default)]
+pub struct HandedOver {
+    /// The sessions that go on, by arbiter.
+    pub by_arbiter: Vec<Vec<u8>>,
+    /// With what sessions are resumed by their ids.
+    pub cached: Vec<u8>,
 }
 
 /// The sessions of earlier processes.
@@ -73,14 +86,43 @@ impl KeptSessions {
             master_key,
             epoch,
             cached: Arc::new(cached),
+            handed_over: Arc::default(),
         }
+    }
+
+    /// Receives the files of the node that had the lease before this one, for the start.
+    pub fn receive(&self, files: HandedOver) {
+        *self
+            .handed_over
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = files;
+    }
+
+    /// Hands over the file of an arbiter, which is gone from the disk when this returns.
+    pub fn hand_over(&self, arbiter: u16) -> io::Result<Vec<u8>> {
+        let file = read_if_there(&self.path_of(arbiter))?;
+        if !file.is_empty() {
+            fs::remove_file(self.path_of(arbiter))?;
+            File::open(&self.path)?.sync_all()?;
+        }
+        Ok(file)
+    }
+
+    /// A copy of the files of what sessions are resumed with by their ids.
+    pub fn copy_cached(&self) -> io::Result<Vec<u8>> {
+        self.cached.copy()
     }
 
     /// Takes the sessions of earlier processes for so many arbiters.
     pub(crate) fn take(&self, arbiters: usize) -> EarlierSessions {
+        let mut handed_over = self
+            .handed_over
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let HandedOver { by_arbiter, cached } = std::mem::take(&mut *handed_over);
         EarlierSessions {
-            by_arbiter: self.take_kept(arbiters),
-            cached: self.cached.take_up().into(),
+            by_arbiter: self.take_kept(arbiters, by_arbiter),
+            cached: self.cached.take_up(&cached).into(),
         }
     }
 
@@ -89,13 +131,17 @@ impl KeptSessions {
         self.cached.append(record);
     }
 
-    /// Takes the sessions that the process before this one has kept.
-    fn take_kept(&self, arbiters: usize) -> Vec<Vec<SessionRecord>> {
-        let taken = self.take_files(arbiters).unwrap_or_else(|error| {
+    /// Takes the sessions that the process before this one has kept: here, or at another node.
+    fn take_kept(&self, arbiters: usize, handed_over: Vec<Vec<u8>>) -> Vec<Vec<SessionRecord>> {
+        let here = self.take_files(arbiters).unwrap_or_else(|error| {
             let path = self.path.display();
             warn!(%error, %path, "the kept DTLS sessions cannot be used: devices resume theirs");
             Vec::new()
         });
+        let taken = match handed_over.is_empty() {
+            true => here,
+            false => handed_over,
+        };
         let of_each = (0..).zip(&taken).map(|(arbiter, file)| {
             let records = self.open(arbiter, file);
             if records.is_empty() && !file.is_empty() {
@@ -131,12 +177,9 @@ impl KeptSessions {
 
     /// The bytes of the files, which are gone from the disk when this returns.
     fn take_files(&self, arbiters: usize) -> io::Result<Vec<Vec<u8>>> {
-        let read = |arbiter| match fs::read(self.path_of(arbiter)) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-            read => read,
-        };
         let numbers = (0..=u16::MAX).take(arbiters);
-        let files = numbers.map(read).collect::<io::Result<Vec<_>>>()?;
+        let files = numbers.map(|arbiter| read_if_there(&self.path_of(arbiter)));
+        let files = files.collect::<io::Result<Vec<_>>>()?;
         match fs::remove_dir_all(&self.path) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
@@ -208,6 +251,14 @@ impl Writer<'_> {
     }
 }
 
+/// The bytes of a file; none, if it does not exist.
+fn read_if_there(path: &Path) -> io::Result<Vec<u8>> {
+    match fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        read => read,
+    }
+}
+
 fn records_in(frame: &[u8]) -> Vec<SessionRecord> {
     let (mut records, mut rest) = (Vec::new(), frame);
     while let Some((length, behind)) = rest.split_first_chunk() {
@@ -271,5 +322,47 @@ mod tests {
         fs::write(path.join("1"), &file[..file.len() - 1]).unwrap();
         let cut = of(8).take(2).by_arbiter[1].len();
         assert!((1..records.len()).contains(&cut), "{cut}");
+    }
+
+    #[test]
+    fn sessions_that_are_handed_over_go_on_at_the_next_node_alone() {
+        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let of = |home: &tempfile::TempDir, epoch| {
+            let key = Arc::new(MasterKey::from_bytes(&[7; 32]));
+            KeptSessions::new(home.path(), key, epoch)
+        };
+        let count = |taken: &EarlierSessions| taken.by_arbiter.iter().map(Vec::len).sum::<usize>();
+        let stopped = of(&here, 7);
+        stopped.take(2);
+        stopped.cache(&[1; 40]);
+        for (arbiter, sessions) in [(0, 3), (1, 5)] {
+            stopped.keep(arbiter, |record| {
+                (0..sessions).for_each(|it| record(&[it; 40]));
+            });
+        }
+        // The next node had a session of its own that is resumed by its id.
+        let next = of(&there, 8);
+        next.take(2);
+        next.cache(&[2; 40]);
+        let files = || HandedOver {
+            by_arbiter: vec![stopped.hand_over(0).unwrap(), stopped.hand_over(1).unwrap()],
+            cached: stopped.copy_cached().unwrap(),
+        };
+        next.receive(files());
+        let taken = next.take(2);
+        assert_eq!(count(&taken), 8);
+        let cached: Vec<u8> = taken.cached.iter().map(|record| record[0]).collect();
+        assert_eq!(cached, [2, 1]);
+        assert_eq!(count(&next.take(2)), 0, "a second time");
+        // What is resumed by its id may be so at either, and is there once.
+        next.receive(files());
+        assert_eq!(next.take(2).cached.len(), 2);
+        assert_eq!(count(&of(&here, 8).take(2)), 0, "where it was kept");
+
+        // A node that took over later.
+        stopped.keep(1, |record| record(&[1; 40]));
+        let late = of(&there, 9);
+        late.receive(files());
+        assert_eq!(count(&late.take(2)), 0);
     }
 }

@@ -31,6 +31,9 @@ const WAITING_MAX: usize = 8;
 /// How often a delivery asks whether the lease is held again.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// How long a process that ends tries to leave the list of nodes.
+const LEAVE_MAX: Duration = Duration::from_secs(2);
+
 const ACTIVE: &str = "signalbox_node_active";
 
 /// Nothing is received or sent from this time on.
@@ -75,6 +78,7 @@ enum LeaseCommand {
     StandBy,
     Stopping,
     Release,
+    Leave,
 }
 
 /// The thread that keeps the lease.
@@ -156,13 +160,19 @@ impl LeaseKeeper {
     }
 
     /// Gives the lease up, so that another node may take it at once: everything has stopped.
-    pub async fn release(mut self) {
+    pub async fn release(&mut self) {
         self.command(LeaseCommand::Release).await;
         while let Some(report) = self.reports.recv().await {
             if report == LeaseReport::Left {
                 return;
             }
         }
+    }
+
+    /// Leaves the nodes once the lease is given up.
+    pub async fn leave(mut self) {
+        self.command(LeaseCommand::Leave).await;
+        while self.reports.recv().await.is_some() {}
     }
 
     async fn command(&self, command: LeaseCommand) {
@@ -214,6 +224,7 @@ impl LeaseThread {
                     Some(LeaseCommand::StandBy) => {}
                     Some(LeaseCommand::Stopping) => self.machine.stopping(),
                     Some(LeaseCommand::Release) => self.machine.release(steady_time(), &mut out),
+                    Some(LeaseCommand::Leave) => return self.database.leave(LEAVE_MAX).await,
                     None => return,
                 },
             }

@@ -5,13 +5,14 @@
 //! its own for each of its arbiters, in whose body it sends the datagrams that it received, and in
 //! whose response it receives those that are to leave through it. All are bounded: datagrams for
 //! which there is no room are lost, as they may be in the network, and a body is read as it is
-//! taken.
+//! taken. A node that has stopped hands over the sessions of its devices to the next one.
 
 pub mod calls;
 pub mod datagrams;
 mod frame;
 pub mod identity;
 pub mod receiving;
+pub mod sessions;
 
 use std::time::Duration;
 

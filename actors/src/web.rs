@@ -5,6 +5,7 @@ mod connections;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix::{Actor, Context, Handler, Message, ResponseFuture};
 use actix_web::dev::ServerHandle;
@@ -18,9 +19,9 @@ use tracing::error;
 use connections::Connections;
 pub use connections::{Connection, ConnectionLimits, ConnectionUse};
 
-/// How long requests in progress may take once the service stops, in seconds; with the rest of the
-/// stop it stays below the ten seconds that operators are promised.
-const DRAIN_S: u64 = 5;
+/// How long requests in progress may take once the service stops; with the rest of the stop it stays
+/// below the ten seconds that operators are promised.
+pub const DRAIN_MAX: Duration = Duration::from_secs(5);
 
 /// Browsers call the API by https alone for a year from now (RFC 6797).
 const SECURE_ONLY: &str = "max-age=31536000";
@@ -38,6 +39,8 @@ pub struct Listening {
     pub workers: usize,
     /// What connections may do.
     pub limits: ConnectionLimits,
+    /// How long a stop waits for the calls in progress.
+    pub drain_max: Duration,
 }
 
 /// Opens the socket that callers connect to.
@@ -68,7 +71,7 @@ impl Web {
             }
         })
         .workers(listening.workers)
-        .shutdown_timeout(DRAIN_S)
+        .shutdown_timeout(listening.drain_max.as_secs())
         .disable_signals();
         let server = match listening.tls {
             Some(tls) => server.listen_rustls_0_23(listening.listener, tls)?,

@@ -219,6 +219,7 @@ pub(crate) fn serve(
         tls: None,
         workers,
         limits: config.connection_limits(),
+        drain_max: web::DRAIN_MAX,
     };
     let routes =
         move |app: &mut ServiceConfig| api::configure(app, state.clone(), ServedRoutes::All);

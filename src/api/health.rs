@@ -31,6 +31,8 @@ pub(super) enum ServicePhase {
     Starting,
     /// It accepts calls.
     Ready,
+    /// It accepts calls, and is about to accept none.
+    Leaving,
     /// It completes accepted calls and accepts no new ones.
     Draining,
 }

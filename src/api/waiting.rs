@@ -51,6 +51,15 @@ pub struct WaitingRelay {
     pub calls: CallRelay,
     /// Whether datagrams do.
     pub datagrams: RelayConnection,
+    /// Whether the active node is being replaced: calls wait for the next one.
+    pub is_replaced: Arc<AtomicBool>,
+}
+
+impl WaitingRelay {
+    /// Whether what arrives reaches the active node, or the next one soon.
+    fn is_ready(&self) -> bool {
+        self.datagrams.is_complete() || self.is_replaced.load(Ordering::Relaxed)
+    }
 }
 
 impl WaitingState {
@@ -113,10 +122,11 @@ async fn drain(
     state.answer(&request, drained).await
 }
 
-/// Answers 200 while the active node gets what devices and callers send to this one.
+/// Answers 200 while the active node, or soon the next one, gets what devices and callers send to
+/// this one.
 async fn readyz(state: web::Data<WaitingState>) -> HttpResponse {
     match &state.relay {
-        Some(relay) if relay.datagrams.is_complete() => HttpResponse::Ok().json(HealthBody::OK),
+        Some(relay) if relay.is_ready() => HttpResponse::Ok().json(HealthBody::OK),
         Some(_) | None => state.refuse(),
     }
 }

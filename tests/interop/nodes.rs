@@ -31,7 +31,7 @@ const NODES: &str = "/operator-api/v1/nodes";
 const SHORT: [(&str, &str); 4] = [
     ("SIGNALBOX_NODE_LEASE_S", "3"),
     ("SIGNALBOX_NODE_HEARTBEAT_S", "1"),
-    ("SIGNALBOX_SCHEDULED_MAX", "1000"),
+    ("SIGNALBOX_SCHEDULED_MAX", "10000"),
     ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true"),
 ];
 

@@ -6,6 +6,7 @@
 //! file and those before them in another, which gives way to it when it is full: so both together
 //! have at least the sessions that are resumable, and at most twice as many.
 
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -17,6 +18,7 @@ use store::sealed::MasterKey;
 use tracing::{info, warn};
 
 use super::frame::{append_frame, split_frame};
+use super::read_if_there;
 
 /// What a record is sealed for.
 const CONTEXT: &[u8] = b"resumable DTLS session";
@@ -50,13 +52,31 @@ impl CachedSessions {
         }
     }
 
-    /// The records of earlier processes, the oldest first; from now on `append` adds to them.
-    pub(super) fn take_up(&self) -> Vec<SessionRecord> {
-        self.read_and_open().unwrap_or_else(|error| {
+    /// The records of earlier processes, the oldest first, and behind them those in the files of
+    /// another node; from now on `append` adds to them.
+    pub(super) fn take_up(&self, handed_over: &[u8]) -> Vec<SessionRecord> {
+        let mut records = self.read_and_open().unwrap_or_else(|error| {
             let path = self.folder.display();
             warn!(%error, %path, "DTLS sessions without tickets are not resumed after a restart");
             Vec::new()
-        })
+        });
+        let known: HashSet<&[u8]> = records.iter().map(|record| &***record).collect();
+        let (mut others, _) = self.records_in(handed_over);
+        others.retain(|record| !known.contains(&***record));
+        others.iter().for_each(|record| self.append(record));
+        records.extend(others);
+        if !records.is_empty() {
+            let count = records.len();
+            info!(count, "DTLS sessions without tickets can be resumed");
+        }
+        records
+    }
+
+    /// A copy of the files, the oldest records first.
+    pub(super) fn copy(&self) -> io::Result<Vec<u8>> {
+        let mut files = read_if_there(&self.folder.join("former"))?;
+        files.extend(read_if_there(&self.folder.join("newest"))?);
+        Ok(files)
     }
 
     /// Adds the record of a session that has begun.
@@ -82,8 +102,9 @@ impl CachedSessions {
     fn read_and_open(&self) -> io::Result<Vec<SessionRecord>> {
         let mut folder = fs::DirBuilder::new();
         folder.recursive(true).mode(0o700).create(&self.folder)?;
-        let (mut records, _) = self.read("former")?;
-        let (newest, length) = self.read("newest")?;
+        let read = |name| read_if_there(&self.folder.join(name));
+        let (mut records, _) = self.records_in(&read("former")?);
+        let (newest, length) = self.records_in(&read("newest")?);
         let file = self.open(OpenOptions::new().create(true))?;
         // What a process that was killed did not write to the end, or sealed with another key.
         file.set_len(length)?;
@@ -96,27 +117,19 @@ impl CachedSessions {
         let mut opened = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         *opened = Some(current);
         records.extend(newest);
-        if !records.is_empty() {
-            let count = records.len();
-            info!(count, "DTLS sessions without tickets can be resumed");
-        }
         Ok(records)
     }
 
     /// The records in a file, and where the last one that opens ends.
-    fn read(&self, name: &str) -> io::Result<(Vec<SessionRecord>, u64)> {
-        let file = match fs::read(self.folder.join(name)) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-            read => read?,
-        };
-        let (mut records, mut rest) = (Vec::new(), &file[..]);
+    fn records_in(&self, file: &[u8]) -> (Vec<SessionRecord>, u64) {
+        let (mut records, mut rest) = (Vec::new(), file);
         while let Some((sealed, behind)) = split_frame(rest)
             && let Ok(record) = self.master_key.open(&sealed, CONTEXT)
         {
             records.push(record);
             rest = behind;
         }
-        Ok((records, (file.len() - rest.len()) as u64))
+        (records, (file.len() - rest.len()) as u64)
     }
 
     fn begin_next(&self) -> io::Result<Newest> {
@@ -163,7 +176,7 @@ mod tests {
     }
 
     fn taken_up(sessions: &CachedSessions) -> Vec<u8> {
-        let records = sessions.take_up();
+        let records = sessions.take_up(&[]);
         records.iter().map(|record| record[0]).collect()
     }
 
@@ -186,7 +199,7 @@ mod tests {
     fn a_record_that_is_not_whole_is_left_out_and_the_next_one_follows_those_before() {
         let home = tempfile::tempdir().unwrap();
         let sessions = cached(&home, 7);
-        sessions.take_up();
+        sessions.take_up(&[]);
         sessions.append(&[1; 40]);
         let path = home.path().join("cached/newest");
         let length = fs::metadata(&path).unwrap().len();
@@ -205,7 +218,7 @@ mod tests {
     fn another_master_key_opens_nothing_and_goes_on_with_its_own_records() {
         let home = tempfile::tempdir().unwrap();
         let sessions = cached(&home, 7);
-        sessions.take_up();
+        sessions.take_up(&[]);
         sessions.append(&[1; 40]);
         let sessions = cached(&home, 8);
         assert!(taken_up(&sessions).is_empty());
@@ -217,7 +230,7 @@ mod tests {
     fn what_a_failed_write_has_left_is_cut_off_before_the_next_record() {
         let home = tempfile::tempdir().unwrap();
         let sessions = cached(&home, 7);
-        sessions.take_up();
+        sessions.take_up(&[]);
         sessions.append(&[1; 40]);
         let swap = |file| {
             let mut newest = sessions.newest.lock().unwrap();

@@ -1,13 +1,16 @@
 //! Who answers a call at a node that stands by? The active node: the call is passed on to it as it
-//! is, and its response is returned as it is.
+//! is, and its response is returned as it is. While there is no active node that can be reached, a
+//! call waits for the next one, which may be this node.
 
 use std::fmt;
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::Payload;
@@ -17,11 +20,12 @@ use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use futures_core::Stream;
 use reqwest::{Body, Client};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout_at};
 use tracing::debug;
 
 use super::client_of;
-use super::datagrams::ActiveNode;
+use super::datagrams::{ActiveNode, RelayConnection};
 use super::identity::NodeIdentity;
 
 /// The header of a relayed call that says how its caller reached the relaying node.
@@ -45,6 +49,9 @@ const OWN_HEADERS: [&str; 11] = [
 
 /// Parts of the body of a request that may wait until the active node takes them.
 const PARTS_MAX: usize = 4;
+
+/// The pause before a node that could not be reached is tried again.
+const RETRY: Duration = Duration::from_millis(100);
 
 /// How a caller reached a node that relayed its call.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -97,33 +104,42 @@ pub enum RelayFault {
     /// The connection ended before the response.
     #[error("the active node did not answer: whether the call was carried out is not known")]
     Unanswered,
+    /// The caller has left before the call was passed on.
+    #[error("the caller has left")]
+    Left,
 }
 
-/// Passes calls on to the active node, until this node takes over.
+/// Passes calls on to the active node.
 #[derive(Clone)]
 pub struct CallRelay {
     client: Client,
     active: ActiveNode,
-    ended: watch::Receiver<bool>,
+    connection: RelayConnection,
+    own: SocketAddr,
+    hold_max: Duration,
 }
 
 impl CallRelay {
-    /// Relays to the active node until `ended` says so.
+    /// Relays from the node at this address to the active one. A call waits so long for one to which
+    /// datagrams are relayed, too: that one ends their streams before it stops to answer calls.
     pub fn new(
         identity: &NodeIdentity,
-        active: ActiveNode,
-        ended: watch::Receiver<bool>,
+        own: SocketAddr,
+        (active, connection): (ActiveNode, RelayConnection),
+        hold_max: Duration,
     ) -> Result<Self, reqwest::Error> {
         let client = client_of(identity)?;
         Ok(Self {
             client,
             active,
-            ended,
+            connection,
+            own,
+            hold_max,
         })
     }
 
-    /// Has the active node answer a call. A response whose end is not known ends when the caller
-    /// has left.
+    /// Has the active node answer a call. It ends when that node is not the active one any more; a
+    /// response whose end is not known, and a call that waits, also when the caller has left.
     pub async fn relay(
         &self,
         request: &HttpRequest,
@@ -131,37 +147,31 @@ impl CallRelay {
         served: &str,
         left: impl Future<Output = ()> + 'static,
     ) -> Result<HttpResponse, RelayFault> {
-        let active = *self.active.borrow();
-        let (Some(active), Some(caller)) = (active, request.peer_addr()) else {
-            return Err(RelayFault::Unreachable);
-        };
+        let caller = request.peer_addr().ok_or(RelayFault::Unreachable)?;
         let relayed = RelayedCall {
             caller,
             is_secure: request.app_config().secure(),
             served: served.to_owned(),
         };
-        let sent = self.request(active, request, payload, &relayed).send();
-        let mut ended = self.ended();
-        let response = tokio::select! {
-            sent = sent => sent.map_err(|error| {
-                debug!(?error, "a call was not relayed");
-                match error.is_connect() {
-                    true => RelayFault::Unreachable,
-                    false => RelayFault::Unanswered,
-                }
-            })?,
-            () = &mut ended => return Err(RelayFault::Unanswered),
-        };
+        let length = body_bytes(request);
+        let body = (length != Some(0)).then(|| CallBody::of(payload, length));
+        let mut left = Box::pin(left);
+        let asked = self.ask((request, body), &relayed, left.as_mut());
+        let (response, replaced) = asked.await?;
         let length = response.headers().get(CONTENT_LENGTH.as_str());
         let length = length.and_then(|it| it.to_str().ok()?.parse().ok());
         let mut head = head_of(&response);
+        if *self.active.borrow() == Some(self.own) {
+            // The next call of this caller needs no relay.
+            head.force_close();
+        }
         let body = AnswerBody {
             body: Box::pin(response.into()),
             ended: match length {
-                Some(_) => ended,
+                Some(_) => replaced,
                 None => Box::pin(async {
                     tokio::select! {
-                        () = ended => {}
+                        () = replaced => {}
                         () = left => {}
                     }
                 }),
@@ -172,11 +182,76 @@ impl CallRelay {
         Ok(head.body(BoxBody::new(body)))
     }
 
-    /// Returns when this node takes over, also if nobody is left to say so.
-    fn ended(&self) -> Ended {
-        let mut ended = self.ended.clone();
+    /// The response of the active node, with what returns when that has been replaced. A node that
+    /// cannot be reached is waited for, or for the next one.
+    async fn ask(
+        &self,
+        (request, body): (&HttpRequest, Option<CallBody>),
+        relayed: &RelayedCall,
+        mut left: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<(reqwest::Response, Ended), RelayFault> {
+        let deadline = Instant::now() + self.hold_max;
+        loop {
+            let reachable = tokio::select! {
+                biased;
+                reachable = timeout_at(deadline, self.reachable()) => reachable,
+                () = &mut left => return Err(RelayFault::Left),
+            };
+            let Ok(Some(address)) = reachable else {
+                return Err(RelayFault::Unreachable);
+            };
+            let sent = self.request(address, request, body.clone(), relayed).send();
+            let mut replaced = self.replaced(address);
+            let sent = tokio::select! {
+                sent = sent => sent,
+                () = &mut replaced => return Err(RelayFault::Unanswered),
+            };
+            match sent {
+                Ok(response) => return Ok((response, replaced)),
+                Err(error) if error.is_connect() && Instant::now() < deadline => {
+                    debug!(?error, "a call waits for the active node");
+                    tokio::select! {
+                        () = sleep(RETRY) => {}
+                        () = &mut left => return Err(RelayFault::Left),
+                    }
+                }
+                Err(error) => {
+                    debug!(?error, "a call was not relayed");
+                    return Err(match error.is_connect() {
+                        true => RelayFault::Unreachable,
+                        false => RelayFault::Unanswered,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Where the active node is reached, once it is known and answers calls; none, if nobody is left
+    /// to say so.
+    async fn reachable(&self) -> Option<SocketAddr> {
+        let mut active = self.active.clone();
+        loop {
+            let known = *active.borrow_and_update();
+            let is_reached = async {
+                match known {
+                    Some(address) if address == self.own => {}
+                    Some(_) => self.connection.completes().await,
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = is_reached => return known,
+                changed = active.changed() => changed.ok()?,
+            }
+        }
+    }
+
+    /// Returns when the active node is not at this address, also if nobody is left to say so.
+    fn replaced(&self, address: SocketAddr) -> Ended {
+        let mut active = self.active.clone();
         Box::pin(async move {
-            let _ = ended.wait_for(|ended| *ended).await;
+            let _ = active.wait_for(|active| *active != Some(address)).await;
         })
     }
 
@@ -184,7 +259,7 @@ impl CallRelay {
         &self,
         active: SocketAddr,
         request: &HttpRequest,
-        payload: Payload,
+        body: Option<CallBody>,
         relayed: &RelayedCall,
     ) -> reqwest::RequestBuilder {
         let target = request.uri().path_and_query().map(|it| it.as_str());
@@ -201,9 +276,9 @@ impl CallRelay {
             }
         }
         passed = passed.header(RELAYED, relayed.to_string());
-        match body_bytes(request) {
-            Some(0) => passed,
-            length => passed.body(Body::wrap(CallBody::of(payload, length))),
+        match body {
+            Some(body) => passed.body(Body::wrap(body)),
+            None => passed,
         }
     }
 }
@@ -233,9 +308,11 @@ fn body_bytes(request: &HttpRequest) -> Option<u64> {
     length.map_or(Some(0), |it| it.to_str().ok()?.parse().ok())
 }
 
-/// The body of a call, read as the active node takes it.
+/// The body of a call, read as the active node takes it. Of a node that could not be reached nothing
+/// was taken.
+#[derive(Clone)]
 struct CallBody {
-    parts: mpsc::Receiver<io::Result<Bytes>>,
+    parts: Arc<Mutex<mpsc::Receiver<io::Result<Bytes>>>>,
     length: Option<u64>,
 }
 
@@ -251,6 +328,7 @@ impl CallBody {
                 }
             }
         });
+        let parts = Arc::new(Mutex::new(parts));
         Self { parts, length }
     }
 }
@@ -260,10 +338,11 @@ impl http_body::Body for CallBody {
     type Error = io::Error;
 
     fn poll_frame(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<io::Result<http_body::Frame<Bytes>>>> {
-        let part = ready!(self.parts.poll_recv(cx));
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let part = ready!(parts.poll_recv(cx));
         Poll::Ready(part.map(|part| part.map(http_body::Frame::data)))
     }
 
@@ -301,7 +380,7 @@ impl MessageBody for AnswerBody {
         }
         if self.ended.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Some(Err(
-                "this node takes over, or the caller has left".into()
+                "another node is active, or the caller has left".into()
             )));
         }
         loop {

@@ -8,7 +8,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -62,7 +61,7 @@ pub fn describe() {
 /// The sockets of a node that stands by, and its streams to the active node.
 pub struct DatagramRelay {
     arbiters: Vec<Arbiter>,
-    connected: Arc<AtomicUsize>,
+    connected: Arc<watch::Sender<usize>>,
 }
 
 impl DatagramRelay {
@@ -74,7 +73,7 @@ impl DatagramRelay {
         sockets: Vec<Open>,
     ) -> Result<Self, reqwest::Error> {
         describe();
-        let connected = Arc::new(AtomicUsize::new(0));
+        let connected = Arc::new(watch::Sender::new(0));
         let mut arbiters = Vec::new();
         for (stream, open) in (0..).zip(sockets) {
             let client = client_of(identity)?;
@@ -125,13 +124,20 @@ impl DatagramRelay {
 #[derive(Clone, Debug)]
 pub struct RelayConnection {
     streams: usize,
-    connected: Arc<AtomicUsize>,
+    connected: Arc<watch::Sender<usize>>,
 }
 
 impl RelayConnection {
     /// Whether it does.
     pub fn is_complete(&self) -> bool {
-        self.connected.load(Ordering::Relaxed) == self.streams
+        *self.connected.borrow() == self.streams
+    }
+
+    /// Returns at once if it does, and otherwise once it may.
+    pub(super) async fn completes(&self) {
+        let mut connected = self.connected.subscribe();
+        // The sender is here, too.
+        let _ = connected.wait_for(|it| *it == self.streams).await;
     }
 }
 
@@ -140,7 +146,7 @@ struct RelayStream {
     node: NodeId,
     stream: u16,
     active: ActiveNode,
-    connected: Arc<AtomicUsize>,
+    connected: Arc<watch::Sender<usize>>,
     client: Client,
 }
 
@@ -265,18 +271,18 @@ impl OpenStream {
 }
 
 /// Counts a connected stream until it is dropped.
-struct ConnectedCount<'a>(&'a AtomicUsize);
+struct ConnectedCount<'a>(&'a watch::Sender<usize>);
 
 impl<'a> ConnectedCount<'a> {
-    fn of(connected: &'a AtomicUsize) -> Self {
-        connected.fetch_add(1, Ordering::Relaxed);
+    fn of(connected: &'a watch::Sender<usize>) -> Self {
+        connected.send_modify(|it| *it += 1);
         Self(connected)
     }
 }
 
 impl Drop for ConnectedCount<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.send_modify(|it| *it -= 1);
     }
 }
 

@@ -109,8 +109,8 @@ pub enum LeaseRequest {
         /// Whether the holder is about to give it up.
         is_draining: bool,
     },
-    /// Give it up if this node has it, and forget the node. One that stands by may have it, too: by
-    /// a request to take it whose answer did not come.
+    /// Give it up if this node has it: from then on the node stops. One that stands by may have it,
+    /// too: by a request to take it whose answer did not come.
     Release,
 }
 

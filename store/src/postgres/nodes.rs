@@ -72,6 +72,8 @@ const RENEW: &str = "UPDATE shard_lease \
 const RELEASE: &str = "UPDATE shard_lease SET node = NULL, ends_at = clock_timestamp() \
      WHERE node = $1";
 
+const STOPS: &str = "UPDATE node SET draining = true WHERE id = $1";
+
 const LEAVE: &str = "DELETE FROM node WHERE id = $1";
 
 const LIST: &str = "SELECT id, name, version, addresses, started_at, heartbeat_at, \
@@ -184,6 +186,19 @@ impl NodeDatabase {
         }
     }
 
+    /// Leaves the list of the nodes; nothing is done if the server does not answer within this time.
+    pub async fn leave(&self, within: Duration) {
+        let left = async {
+            let connection = self.pool.get().await?;
+            let id = SqlId(*self.node.id.as_bytes());
+            connection.execute(LEAVE, &[&id]).await?;
+            Ok::<_, PostgresFault>(())
+        };
+        if !matches!(timeout(within, left).await, Ok(Ok(()))) {
+            tracing::warn!("this node stays in the list of nodes until it starts again");
+        }
+    }
+
     async fn answer(
         &self,
         request: LeaseRequest,
@@ -199,7 +214,7 @@ impl NodeDatabase {
             LeaseRequest::Release => {
                 let transaction = connection.transaction().await?;
                 transaction.execute(RELEASE, &[&id]).await?;
-                transaction.execute(LEAVE, &[&id]).await?;
+                transaction.execute(STOPS, &[&id]).await?;
                 transaction.commit().await?;
                 LeaseAnswer::Released
             }

@@ -4,6 +4,8 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use protocol::coap::code::Code;
 use serde_json::json;
@@ -144,14 +146,10 @@ fn callers_are_served_by_a_node_that_stands_by_as_by_the_active_one() {
     read_until("TELEMETRY_DATA");
     // Both nodes are listed by either, and drained by either.
     assert_eq!(relaying.pair.states(), ["ACTIVE", "STANDBY"]);
-    let operator = Caller::operator(standby);
-    let listed = operator.request("GET", NODES).expect(200);
+    let listed = Caller::operator(standby).request("GET", NODES).expect(200);
     let addresses = listed["items"][0]["addresses"].to_string();
     assert!(addresses.contains("node://"), "{addresses}");
-    let drain = format!("{NODES}/{}/drain", text(&listed["items"][0]["id"]));
-    assert_eq!(operator.request("POST", &drain).status, 202);
-    assert!(relaying.pair.active.ended().success());
-    relaying.pair.take_over();
+    relaying.drain();
     assert_eq!(relaying.pair.caller.request("GET", &device).status, 200);
 }
 
@@ -172,6 +170,83 @@ fn a_device_that_a_node_relayed_is_answered_by_it_once_it_takes_over() {
     wire.turn_to(&relaying.pair.standby);
     assert_eq!(wire.ask(&send(3)).code, Code::CHANGED);
     assert_eq!(relaying.pair.values(), [1, 2, 3]);
+}
+
+#[test]
+fn no_call_fails_while_the_active_node_is_drained_and_a_call_waits_when_it_was_killed() {
+    let server = PostgresServer::start();
+    let mut relaying = Relaying::start(&server);
+    let action = when_active(execute("/3/0/4"));
+    let path = format!("{API}/integrate/devices/{ID}/actions/LWM2M");
+    let create = relaying.pair.caller.authorized("POST", &path).json(&action);
+    let nodes = [relaying.pair.active.http, relaying.pair.standby.http];
+    let is_over = AtomicBool::new(false);
+    let statuses = thread::scope(|scope| {
+        // Each goes to the node that a load balancer would choose for it.
+        let callers = [0, 1].map(|first: usize| {
+            let (create, is_over) = (&create, &is_over);
+            scope.spawn(move || {
+                let mut statuses = Vec::new();
+                while !is_over.load(Ordering::Relaxed) || statuses.len() < 20 {
+                    // One of them is ready at any time.
+                    let readyz = Request::new("GET", "/readyz").try_send(nodes[first]);
+                    let is_ready = readyz.is_ok_and(|it| it.status == 200);
+                    let node = nodes[if is_ready { first } else { 1 - first }];
+                    statuses.push(create.try_send(node).map(|it| it.status).unwrap_or(0));
+                }
+                statuses
+            })
+        });
+        relaying.drain();
+        relaying.pair.standby.stand_by();
+        relaying.wait_until_relayed();
+        is_over.store(true, Ordering::Relaxed);
+        callers.map(|it| it.join().unwrap()).concat()
+    });
+    assert!(statuses.iter().all(|it| *it == 202), "{statuses:?}");
+
+    relaying.pair.active.kill();
+    assert_eq!(create.send(relaying.pair.standby.http).status, 202);
+    relaying.pair.take_over();
+    let listed = format!("{API}/integrate/devices/actions/requests?pageSize=1");
+    let listed = relaying.pair.caller.request("GET", &listed).expect(200);
+    assert_eq!(listed["pageAmount"], statuses.len() + 1);
+}
+
+#[test]
+fn a_device_goes_on_with_its_session_at_the_node_that_takes_over_from_a_drained_one() {
+    let server = PostgresServer::start();
+    let mut relaying = Relaying::start(&server);
+    let pair = &relaying.pair;
+    pair.caller.create_secured_device(SECURED, KEY);
+    let mut device = SecuredDevice::connected(SECURED_IP, &pair.standby, SECURED, KEY);
+    let location = device.register(&register(SECURED, 1));
+    // Another one resumes its session by its id.
+    pair.caller.create_secured_device(PLAIN, KEY);
+    let mut resuming = SecuredDevice::at(PLAIN_IP, &pair.standby);
+    resuming.accepts_tickets = false;
+    assert!(!resuming.connect(PLAIN, KEY).unwrap().is_resumed);
+    assert_eq!(resuming.ask(&register(PLAIN, 1)).code, Code::CREATED);
+
+    relaying.drain();
+    assert_eq!(device.ask(&update(&location, 2)).code, Code::CHANGED);
+    let pair = &relaying.pair;
+    let action = pair
+        .caller
+        .create_action(SECURED, &when_active(execute("/3/0/4")));
+    device.send(&update(&location, 3));
+    let request = device.receive_request();
+    device.send(&answer(&request, Code::CHANGED));
+    assert_eq!(pair.caller.final_action(&action)["status"], "SUCCEEDED");
+    assert!(resuming.resume(PLAIN, KEY).unwrap().is_resumed);
+
+    // And back, where it is relayed to from now on.
+    relaying.pair.standby.stand_by();
+    relaying.wait_until_relayed();
+    relaying.drain();
+    relaying.pair.standby.stand_by();
+    relaying.wait_until_relayed();
+    assert_eq!(device.ask(&update(&location, 4)).code, Code::CHANGED);
 }
 
 #[test]
@@ -254,6 +329,18 @@ impl Relaying {
         };
         relaying.wait_until_relayed();
         relaying
+    }
+
+    /// Has the active node give up its lease, and waits for the other one to be active.
+    fn drain(&mut self) {
+        let operator = Caller::operator(&self.pair.standby);
+        let listed = operator.request("GET", NODES).expect(200);
+        let mut nodes = listed["items"].as_array().unwrap().iter();
+        let active = nodes.find(|it| it["state"] == "ACTIVE").unwrap();
+        let drain = format!("{NODES}/{}/drain", text(&active["id"]));
+        assert_eq!(operator.request("POST", &drain).status, 202);
+        assert!(self.pair.active.ended().success());
+        self.pair.take_over();
     }
 
     fn wait_until_relayed(&self) {

@@ -1,0 +1,241 @@
+//! What does a process do before it has the lease of the shards? It waits for the database, then for
+//! the lease. Meanwhile health checks and callers are told, or what arrives is relayed to the active
+//! node.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use actix::Addr;
+use actix_web::web::ServiceConfig;
+use actors::clock::Clock;
+use actors::lease::LeaseReport;
+use actors::web::{DRAIN_MAX, Drain, Web};
+use tokio::time::sleep;
+use tracing::{info, warn};
+
+use crate::api::ServedRoutes;
+use crate::api::waiting::{WaitingRelay, WaitingState};
+use crate::config::Config;
+use crate::listeners::{DeviceListeners, ListenError, OpenSockets, WebListener};
+use crate::node::{JoinError, JoinedNode, NodeTransport};
+use crate::operator::OperatorToken;
+use crate::relay::{HeldCalls, Relay};
+use crate::tls::{Certificate, TlsError};
+
+/// The pause before a server of the store that cannot be reached is tried again: the first one, and
+/// the longest, to which it doubles.
+const STORE_PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
+
+/// How long a start waits for a free lease before it opens the addresses of the API to say so.
+const STANDBY_AFTER: Duration = Duration::from_millis(500);
+
+/// How long a call waits for the next active node beyond the lease of the last one.
+const START_MAX: Duration = Duration::from_secs(10);
+
+/// Why a process cannot wait.
+#[derive(Debug, thiserror::Error)]
+pub enum StandbyError {
+    /// It cannot join the nodes on its database.
+    #[error(transparent)]
+    Join(#[from] JoinError),
+    /// It cannot listen.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// The certificate or its key is invalid.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The operator's token cannot be read or generated.
+    #[error("cannot read or create the operator token: {0}")]
+    OperatorToken(io::Error),
+    /// Nothing could be relayed to another node.
+    #[error("the client for other nodes cannot be set up: {0}")]
+    Relay(reqwest::Error),
+}
+
+/// Joins the nodes of the database, if there is one. A server that cannot be reached is waited for.
+pub(crate) async fn join(
+    config: &Config,
+    superseded: fn() -> Infallible,
+) -> Result<Option<JoinedNode>, StandbyError> {
+    let deadline = Instant::now() + Duration::from_secs(config.store_wait_s.into());
+    let (mut pause, longest) = STORE_PAUSES;
+    let mut waiting = None;
+    loop {
+        let joined = JoinedNode::join(config, superseded).await;
+        let is_away = joined.as_ref().is_err_and(JoinError::is_transient);
+        if !is_away || Instant::now() + pause > deadline {
+            if let Some(web) = waiting {
+                stopped(servers(web)).await;
+            }
+            return Ok(joined?);
+        }
+        if let Err(error) = &joined {
+            warn!(%error, "waiting for the server of the store");
+        }
+        if waiting.is_none() {
+            waiting = Some(WaitingWeb::start_all(config, None, None)?);
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(longest);
+    }
+}
+
+/// Waits for the lease; returns its epoch with what is open meanwhile, or nothing if the process is
+/// to stop.
+pub(crate) async fn stand_by(
+    config: &Config,
+    node: &mut JoinedNode,
+    asked_to_stop: impl Future<Output = ()>,
+) -> Result<Option<(u64, Standby)>, StandbyError> {
+    let mut standby = Standby::default();
+    // A lease that is free is there soon: nobody else is asked to wait for that.
+    let mut announced = pin!(sleep(STANDBY_AFTER));
+    let mut asked_to_stop = pin!(asked_to_stop);
+    loop {
+        tokio::select! {
+            report = node.keeper.next() => match report {
+                LeaseReport::Began(epoch) => return Ok(Some((epoch, standby))),
+                LeaseReport::Drain | LeaseReport::Left => break,
+            },
+            () = &mut asked_to_stop => break,
+            () = &mut announced, if standby.web.is_empty() => {
+                standby = Standby::announced(config, node)?;
+            }
+        }
+    }
+    drop(standby.relay.map(|(relay, _)| relay.stop()));
+    stopped(servers(standby.web)).await;
+    Ok(None)
+}
+
+/// Returns once web actors have ended their calls.
+pub(crate) async fn stopped(webs: Vec<Addr<Web>>) {
+    // All are asked before the first is waited for.
+    let drained: Vec<_> = webs.iter().map(|web| web.send(Drain)).collect();
+    for drained in drained {
+        if drained.await.is_err() {
+            warn!("a web actor has stopped");
+        }
+    }
+}
+
+/// What a node has open while it stands by.
+#[derive(Default)]
+pub(crate) struct Standby {
+    web: Vec<WaitingWeb>,
+    /// With the sockets that it relays from, if it does.
+    relay: Option<(Relay, DeviceListeners)>,
+}
+
+impl Standby {
+    /// Opens it, and says so.
+    fn announced(config: &Config, node: &JoinedNode) -> Result<Self, StandbyError> {
+        let hold_max = Duration::from_secs(config.node_lease_s.into()) + START_MAX;
+        let relay = |transport: &NodeTransport| {
+            let devices = DeviceListeners::open(config)?;
+            let sockets = devices.try_clone()?;
+            let relay = Relay::start(node, transport, sockets, hold_max);
+            Ok::<_, StandbyError>((relay.map_err(StandbyError::Relay)?, devices))
+        };
+        let relay = node.transport.as_ref().map(relay).transpose()?;
+        let relaying = relay.as_ref().map(|(relay, _)| (relay.waiting(), hold_max));
+        let web = WaitingWeb::start_all(config, Some(node), relaying)?;
+        info!(node = %node.id, "standing by until this node has the lease");
+        println!("standing by node={}", node.id);
+        Ok(Self { web, relay })
+    }
+
+    /// Ends to stand by; the sockets stay open for the service, and calls that wait are held for it.
+    pub(crate) fn take_over(self) -> (OpenSockets, Option<HeldCalls>) {
+        let mut open = OpenSockets::default();
+        let mut servers = Vec::new();
+        for WaitingWeb {
+            server,
+            socket,
+            served,
+        } in self.web
+        {
+            servers.push(server);
+            match served {
+                ServedRoutes::All | ServedRoutes::WithoutOperator => open.http = Some(socket),
+                ServedRoutes::Operator => open.operator = Some(socket),
+            }
+        }
+        actix_rt::spawn(stopped(servers));
+        let held = self.relay.map(|(relay, devices)| {
+            open.devices = Some(devices);
+            relay.stop()
+        });
+        (open, held)
+    }
+}
+
+/// What answers at an address of the API while there is no store or no lease.
+struct WaitingWeb {
+    server: Addr<Web>,
+    /// Stays open when the server has stopped.
+    socket: TcpListener,
+    served: ServedRoutes,
+}
+
+impl WaitingWeb {
+    /// Starts one at every address of the API, for a node once it has joined.
+    fn start_all(
+        config: &Config,
+        node: Option<&JoinedNode>,
+        relay: Option<(WaitingRelay, Duration)>,
+    ) -> Result<Vec<Self>, StandbyError> {
+        let operator = OperatorToken::load_or_make(config).map_err(StandbyError::OperatorToken)?;
+        let files = config.tls();
+        let certificate = files.map(|(cert, key)| Certificate::load(cert, key));
+        let certificate = certificate.transpose()?;
+        if let Some(certificate) = &certificate {
+            certificate.follow();
+        }
+        let (relay, drain_max) = match relay {
+            Some((relay, hold_max)) => (Some(relay), hold_max),
+            None => (None, DRAIN_MAX),
+        };
+        let no_answer = || Arc::new(AtomicBool::new(false));
+        let is_standby = node.map_or_else(no_answer, |node| node.keeper.is_answered());
+        let start = |(address, served): (SocketAddr, ServedRoutes)| {
+            let state = WaitingState {
+                clock: Clock::new(),
+                is_standby: Arc::clone(&is_standby),
+                nodes: node
+                    .filter(|_| served != ServedRoutes::WithoutOperator)
+                    .map(|node| Arc::clone(&node.nodes)),
+                operator: operator.clone(),
+                relay: relay.clone(),
+                served,
+            };
+            let with = (config, certificate.as_ref());
+            let listener = WebListener::open((address, None), served, with)?;
+            let socket = listener.socket()?;
+            let listener = listener.with_drain(drain_max);
+            let server = listener.start(Arc::new(move |app: &mut ServiceConfig| {
+                state.clone().mount(app);
+            }))?;
+            Ok(Self {
+                server,
+                socket,
+                served,
+            })
+        };
+        let operator_http = config.operator_http;
+        let addresses = [
+            Some((config.http, ServedRoutes::at_api(config))),
+            operator_http.map(|address| (address, ServedRoutes::Operator)),
+        ];
+        addresses.into_iter().flatten().map(start).collect()
+    }
+}
+
+fn servers(web: Vec<WaitingWeb>) -> Vec<Addr<Web>> {
+    web.into_iter().map(|it| it.server).collect()
+}
