@@ -87,6 +87,9 @@ struct Options {
     /// Program to measure instead of the one of this tree
     #[arg(long, default_value = PROGRAM)]
     program: PathBuf,
+    /// Program with which the nodes begin until they are upgraded, instead of the same
+    #[arg(long, value_name = "PROGRAM")]
+    before: Option<PathBuf>,
 }
 
 /// Makes every fault, prints the tables, and fails if anything is lost.
@@ -163,7 +166,8 @@ impl Cluster {
     fn start(options: &Options, folder: &Path, runtime: Runtime) -> Self {
         let database = DatabaseCluster::start(folder, &runtime);
         let links = Links::start();
-        let mut nodes = Nodes::start(&options.program, folder, &runtime);
+        let first = options.before.as_ref().unwrap_or(&options.program);
+        let mut nodes = Nodes::start((first, &options.program), folder, &runtime);
         let attempts = balancer::start(nodes.addresses());
         let active = &nodes.all()[nodes.active(&runtime)];
         let token = runtime.block_on(async {

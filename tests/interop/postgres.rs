@@ -4,8 +4,9 @@
 //! `TEST_STORE=postgres cargo test --test service` runs the other tests of the service there.
 
 use std::collections::HashSet;
+use std::fs;
 use std::net::{SocketAddr, TcpListener};
-use std::process::Output;
+use std::process::{Command, Output};
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
@@ -160,13 +161,124 @@ fn what_stays_refused_ends_the_start_at_once_and_is_named() {
     fails(&folder, &url, 1, &["the file master-key is missing"]);
     assert!(!folder.path().join("master-key").exists());
     let key = folder.path().join("master-key");
-    std::fs::write(&key, "11".repeat(32)).unwrap();
+    fs::write(&key, "11".repeat(32)).unwrap();
     fails(&folder, &url, 1, &["the master key of this node is not"]);
-    std::fs::remove_file(&key).unwrap();
+    fs::remove_file(&key).unwrap();
     let newer = "INSERT INTO schema_history SELECT 999, 'later', applied_on, checksum \
                  FROM schema_history LIMIT 1";
     server.run(database, newer);
     fails(&folder, &url, 1, &["written by a newer version", "999"]);
+}
+
+#[test]
+fn the_database_is_used_over_tls_with_a_certificate_that_is_trusted() {
+    let files = TempDir::new().unwrap();
+    let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let certificate = files.path().join("server.crt");
+    fs::write(&certificate, certified.cert.pem()).unwrap();
+    let key = certified.signing_key.serialize_pem();
+    fs::write(files.path().join("server.key"), key).unwrap();
+    let server = PostgresServer::start_with_tls(files.path());
+    let of_another_name = server.create_database() + "?sslmode=verify-full";
+    let url = of_another_name.replace("127.0.0.1", "localhost");
+    let trusted = ("SIGNALBOX_STORE_CA_FILE", certificate.to_str().unwrap());
+    let mut service = Service::start_on(&url, &[trusted]);
+    let caller = Caller::of_new_customer(&service, "Acme");
+    caller.create_device(ID, DEVICE_IP);
+    let wire = DeviceSocket::to(&service);
+    wire.register(ID, 1);
+    assert_eq!(wire.ask(&send(1)).code, Code::CHANGED);
+    let plain = "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) \
+                 WHERE application_name = 'signalbox' AND NOT ssl";
+    assert_eq!(server.run("postgres", plain), "0\n");
+    assert!(service.stop().success());
+    // Nobody vouches for the server, or it has another name.
+    let folder = TempDir::new().unwrap();
+    fails(
+        &folder,
+        &url,
+        1,
+        &["invalid peer certificate: UnknownIssuer"],
+    );
+    let mut command = served(&folder, &of_another_name);
+    command.env(trusted.0, trusted.1);
+    ends(&mut command, 1, &["certificate not valid for name"]);
+}
+
+#[test]
+fn a_pooler_in_session_mode_stands_between_the_service_and_its_database() {
+    let server = PostgresServer::start();
+    let direct = server.create_database();
+    let mut pooler = Pooler::start(&server);
+    let url = direct.replace(&server.port().to_string(), &pooler.port.to_string());
+    let mut service = Service::start_on(&url, &[]);
+    service.may_fail();
+    let mut caller = Caller::of_new_customer(&service, "Acme");
+    caller.create_device(ID, DEVICE_IP);
+    let wire = DeviceSocket::to(&service);
+    wire.register(ID, 1);
+    assert_eq!(wire.ask(&send(1)).code, Code::CHANGED);
+    pooler.kill();
+    until("that it is not ready", || {
+        (ready(&service) == 503).then_some(())
+    });
+    pooler.start_again();
+    until("that it is ready", || {
+        (ready(&service) == 200).then_some(())
+    });
+    assert_eq!(wire.ask_until_answered(&send(2)).code, Code::CHANGED);
+    service.kill();
+    service.start_again();
+    caller.follow(&service);
+    assert_eq!(wire.ask_until_answered(&send(3)).code, Code::CHANGED);
+    assert_eq!(stored_values(&caller), [1, 2, 3]);
+}
+
+#[test]
+fn a_database_that_is_restored_to_a_time_is_gone_on_with() {
+    let mut server = PostgresServer::start_with_archive();
+    let url = server.create_database();
+    let mut service = Service::start_on(&url, &SETTINGS);
+    let mut caller = Caller::of_new_customer(&service, "Acme");
+    let endpoint = Endpoint::new();
+    let types = json!([{ "type": "TELEMETRY_DATA" }]);
+    let webhook = json!({ "name": "Values", "url": endpoint.url("/in"), "eventTypes": types });
+    let webhooks = format!("{API}/integrate/clouds/webhooks");
+    caller.post(&webhooks, &webhook).expect(201);
+    caller.create_device(ID, DEVICE_IP);
+    let wire = DeviceSocket::to(&service);
+    let location = wire.register(ID, 1);
+    assert_eq!(wire.ask(&send(1)).code, Code::CHANGED);
+    server.save();
+    assert_eq!(wire.ask(&send(2)).code, Code::CHANGED);
+    let kept = caller.create_action(ID, &when_active(read("/3/0/0")));
+    endpoint.once(2);
+    let time = server.run("postgres", "SELECT clock_timestamp()");
+    // What happens from here on is given up.
+    assert_eq!(wire.ask(&send(3)).code, Code::CHANGED);
+    let lost = caller.create_action(ID, &when_active(read("/3/0/1")));
+    caller.create_device("late", SLEEPER_IP);
+    endpoint.once(3);
+    assert!(service.stop().success());
+    server.restore(time.trim());
+
+    service.start_again();
+    caller.follow(&service);
+    assert_eq!(stored_values(&caller), [1, 2]);
+    assert_eq!(caller.action(&kept)["status"], "SCHEDULED");
+    let lost = format!("{API}/integrate/devices/actions/requests/{lost}");
+    assert_eq!(caller.request("GET", &lost).status, 404);
+    // A device says what it said, with the location that it has, and more.
+    for message in [send(3), send(4), update(&location, 5)] {
+        assert_eq!(wire.ask_among_others(&message).code, Code::CHANGED);
+    }
+    assert_eq!(wire.receive_request().code, Code::GET);
+    assert_eq!(stored_values(&caller), [1, 2, 3, 4]);
+    let is_last = |posted: &[ReceivedPost]| values_of(posted).contains(&4);
+    let posted = values_of(&endpoint.once_so("the last value", is_last));
+    assert!(posted.ends_with(&[3, 4]), "{posted:?}");
+    caller.create_device("late", SLEEPER_IP);
+    assert!(service.stop().success());
 }
 
 #[test]
@@ -254,6 +366,69 @@ pub(super) fn values_of(posted: &[ReceivedPost]) -> Vec<u64> {
     values.map(|value| value.as_u64().unwrap()).collect()
 }
 
+/// PgBouncer in front of a server.
+struct Pooler {
+    files: TempDir,
+    program: Program,
+    port: u16,
+}
+
+impl Pooler {
+    fn start(server: &PostgresServer) -> Self {
+        let files = TempDir::new().unwrap();
+        let free = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let users = files.path().join("users");
+        fs::write(&users, "\"signalbox\" \"\"\n").unwrap();
+        let options = format!(
+            "[databases]\n* = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n\
+             listen_port = {port}\nunix_socket_dir =\nauth_type = trust\nauth_file = {}\n\
+             pool_mode = session\n",
+            server.port(),
+            users.display()
+        );
+        fs::write(files.path().join("pgbouncer.ini"), options).unwrap();
+        let program = Self::run(&files);
+        Self {
+            files,
+            program,
+            port,
+        }
+    }
+
+    fn run(files: &TempDir) -> Program {
+        let options = files.path().join("pgbouncer.ini");
+        // It refuses to run as root.
+        let mut command = Command::new("sh");
+        let script = "[ $(id -u) != 0 ] || { chown -R postgres \"$1\"; as='-u postgres'; }; \
+                      PATH=$PATH:/usr/sbin exec pgbouncer $as \"$2\"";
+        command.args(["-c", script, "pgbouncer"]);
+        let mut program = Program::start(command.arg(files.path()).arg(options));
+        program.wait_for("that it runs", |line| {
+            line.contains("process up").then_some(())
+        });
+        program
+    }
+
+    fn kill(&mut self) {
+        self.program.kill();
+    }
+
+    fn start_again(&mut self) {
+        self.program = Self::run(&self.files);
+    }
+}
+
+/// The values of the device that are stored, the oldest first.
+fn stored_values(caller: &Caller) -> Vec<u64> {
+    let messages = format!("{API}/devices/{ID}/messages?type=TELEMETRY_DATA");
+    let stored = caller.request("GET", &messages).expect(200);
+    let stored = stored["items"].as_array().unwrap().iter().rev();
+    let value = |it: &Value| it["payload"]["value"]["/3/0/9"].as_u64().unwrap();
+    stored.map(value).collect()
+}
+
 fn health(http: SocketAddr, path: &str) -> Response {
     Request::new("GET", path).send(http)
 }
@@ -263,7 +438,7 @@ fn ready(service: &Service) -> u16 {
 }
 
 /// A service on a database, at ports of its own.
-fn served(folder: &TempDir, database: &str) -> std::process::Command {
+fn served(folder: &TempDir, database: &str) -> Command {
     let mut command = signalbox();
     command.args(["serve", "--coap", "127.0.0.1:0", "--coaps", "127.0.0.1:0"]);
     command
@@ -275,7 +450,10 @@ fn served(folder: &TempDir, database: &str) -> std::process::Command {
 
 /// The start ends by itself, and says why, without a password.
 fn fails(folder: &TempDir, database: &str, status: i32, why: &[&str]) {
-    let mut command = served(folder, database);
+    ends(&mut served(folder, database), status, why);
+}
+
+fn ends(command: &mut Command, status: i32, why: &[&str]) {
     let output: Output = command.args(["--http", "127.0.0.1:0"]).output().unwrap();
     let printed = [output.stdout, output.stderr].concat();
     let printed = String::from_utf8_lossy(&printed).into_owned();

@@ -36,13 +36,35 @@ impl PostgresServer {
         Self::start_with(&["fsync=off"])
     }
 
+    /// Starts such a server of another version, with its programs.
+    pub(crate) fn start_of(programs: &Path) -> Self {
+        Self::start_by(programs, None, &["fsync=off"])
+    }
+
+    /// Starts a server that speaks TLS with `server.crt` and `server.key` in a folder.
+    pub(crate) fn start_with_tls(folder: &Path) -> Self {
+        Self::start_by(&programs(), Some(folder), &[])
+    }
+
+    /// Starts a server that archives its WAL beside its data.
+    pub(crate) fn start_with_archive() -> Self {
+        // It runs in the folder of its data.
+        let archiving = "archive_command=test -d ../archive && cp %p ../archive/%f";
+        Self::start_with(&["archive_mode=on", archiving])
+    }
+
     fn start_with(settings: &[&str]) -> Self {
+        Self::start_by(&programs(), None, settings)
+    }
+
+    fn start_by(programs: &Path, tls: Option<&Path>, settings: &[&str]) -> Self {
         let free = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
         let mut command = Command::new("sh");
         command.args(["-c", SCRIPT, "postgres_server.sh"]);
-        command.arg(programs()).arg(port.to_string());
+        command.arg(programs).arg(port.to_string());
+        command.arg(tls.unwrap_or_else(|| Path::new("")));
         command.args(settings.iter().flat_map(|setting| ["-c", setting]));
         let mut server = Self {
             program: Program::start(&mut command),
@@ -69,6 +91,24 @@ impl PostgresServer {
     /// Ends all connections and stops the server.
     pub(crate) fn stop(&mut self) {
         self.tell("stop", "stopped");
+    }
+
+    /// Makes a base backup.
+    pub(crate) fn save(&mut self) {
+        self.tell("save", "saved");
+    }
+
+    /// Stops the server, and starts it with what it had at a time.
+    pub(crate) fn restore(&mut self, time: &str) {
+        self.run("postgres", "SELECT pg_switch_wal()");
+        self.stop();
+        self.tell(&format!("restore {time}"), "restored");
+        self.start_again();
+    }
+
+    /// Its port on 127.0.0.1.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
     }
 
     /// Creates a database and returns its URL.

@@ -1,12 +1,12 @@
 //! What do the interop and browser tests need, and how is it installed?
 //!
 //! Foreign CoAP and DTLS stacks, two SMS centres, two brokers, a reader of metrics, a receiver of
-//! events and callers: libcoap's programs, OpenSSL, GnuTLS, Mosquitto, PostgreSQL, Node, curl, jq
-//! and nc from the system's packages; aiocoap with tinydtls, Prometheus' own client, the library of
-//! Standard Webhooks, Schemathesis and Java 21 in a Python environment; node-smpp, aedes and
-//! oidc-provider from npm; a device on Eclipse Leshan, checks on Eclipse Californium, an SMS centre
-//! on jSMPP, attacks with TLS-Attacker and its scanner that Maven builds, all under
-//! `target/interop`. On a machine that has them all, this takes a moment.
+//! events and callers: libcoap's programs, OpenSSL, GnuTLS, Mosquitto, PostgreSQL, PgBouncer, Node,
+//! curl, jq and nc from the system's packages; aiocoap with tinydtls, Prometheus' own client, the
+//! library of Standard Webhooks, Schemathesis and Java 21 in a Python environment; node-smpp, aedes,
+//! oidc-provider and a newer PostgreSQL from npm; a device on Eclipse Leshan, checks on Eclipse
+//! Californium, an SMS centre on jSMPP, attacks with TLS-Attacker and its scanner that Maven builds,
+//! all under `target/interop`. On a machine that has them all, this takes a moment.
 
 mod maven;
 mod node;
@@ -18,9 +18,11 @@ use crate::console;
 use crate::machine::{self, Need, has_program, succeeds};
 use crate::steps::{Stop, step};
 
+use node::Modules;
+
 // Debian builds libcoap's programs once per TLS library and names them accordingly; others build
 // one.
-const NEEDS: [Need; 22] = [
+const NEEDS: [Need; 23] = [
     Need {
         what: "Python 3.10 or newer as python3",
         package: "python3",
@@ -151,6 +153,12 @@ const NEEDS: [Need; 22] = [
         },
     },
     Need {
+        what: "PgBouncer, a pooler of connections",
+        package: "pgbouncer",
+        // Debian installs it where only root looks.
+        is_met: || has_program("pgbouncer") || Path::new("/usr/sbin/pgbouncer").is_file(),
+    },
+    Need {
         what: "nc of OpenBSD, as docs/plain-devices.md uses it",
         package: "netcat-openbsd",
         is_met: || succeeds("sh", &["-c", "nc -h 2>&1 | grep -q OpenBSD"]),
@@ -197,12 +205,15 @@ pub(crate) fn run() -> Result<(), Stop> {
     if !environment.is_ready() {
         step("Python environment", || environment.make())?;
     }
-    for (what, library) in [
-        ("SMS centre on node-smpp", "smpp"),
-        ("broker on aedes", "aedes"),
-        ("identity provider on oidc-provider", "oidc-provider"),
+    for (what, modules) in [
+        ("SMS centre on node-smpp", Modules::of_interop("smpp")),
+        ("broker on aedes", Modules::of_interop("aedes")),
+        (
+            "identity provider on oidc-provider",
+            Modules::of_interop("oidc-provider"),
+        ),
+        ("PostgreSQL 17", Modules::of_servers()),
     ] {
-        let modules = node::Modules::of_interop(library);
         if !modules.is_ready() {
             step(what, || modules.install())?;
         }

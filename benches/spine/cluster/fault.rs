@@ -35,6 +35,8 @@ pub(crate) enum Fault {
     PartitionNode,
     /// Whatever passes between nodes and database takes 0.1 s longer each way, for 15 s
     SlowDatabase,
+    /// The nodes are started anew with the program to measure: those that stand by, then the active one
+    Upgrade,
 }
 
 impl Fault {
@@ -47,7 +49,8 @@ impl Fault {
             | Self::TerminateNode
             | Self::PauseNode
             | Self::PartitionNode
-            | Self::SlowDatabase => false,
+            | Self::SlowDatabase
+            | Self::Upgrade => false,
         }
     }
 
@@ -94,6 +97,17 @@ impl Fault {
                 runtime.block_on(pause(LASTS));
                 links.set_all(LinkState::Open);
             }
+            Self::Upgrade => {
+                for standby in nodes.others(active) {
+                    nodes.program(standby).terminate();
+                    nodes.stopped(standby);
+                    nodes.upgrade(standby);
+                    nodes.wait_until_whole(runtime);
+                }
+                nodes.drain(active, runtime);
+                nodes.stopped(active);
+                nodes.upgrade(active);
+            }
         }
         None
     }
@@ -111,6 +125,7 @@ impl fmt::Display for Fault {
             Self::PauseNode => "SIGSTOP of the active node, SIGCONT after 15 s",
             Self::PartitionNode => "the active node without the database for 15 s",
             Self::SlowDatabase => "0.2 s more for each round trip to the database, for 15 s",
+            Self::Upgrade => "upgrade of all nodes, one after the other",
         })
     }
 }

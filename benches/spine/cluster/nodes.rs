@@ -35,25 +35,33 @@ const SETTINGS: [(&str, &str); 4] = [
 
 /// The nodes.
 pub(crate) struct Nodes {
+    /// What the nodes are upgraded to.
     program: PathBuf,
     machines: Vec<Machine>,
     running: Vec<Service>,
+    /// What each node is started with.
+    programs: Vec<PathBuf>,
 }
 
 impl Nodes {
-    /// Starts the nodes in folders of their own.
-    pub(crate) fn start(program: &Path, folder: &Path, runtime: &Runtime) -> Self {
+    /// Starts the nodes with a program, in folders of their own; they are upgraded to another one.
+    pub(crate) fn start(
+        (first, program): (&Path, &Path),
+        folder: &Path,
+        runtime: &Runtime,
+    ) -> Self {
         let machines: Vec<Machine> = (1..=MACHINES)
             .map(|number| Machine::of_node(number, folder))
             .collect();
         let running = (1..).zip(&machines).map(|(number, machine)| {
             machine.write("etc/signalbox/database-password", PASSWORD);
             machine.write("etc/signalbox/node-secret", NODE_SECRET);
-            start(program, number, machine)
+            start(first, number, machine)
         });
         let mut nodes = Self {
             running: running.collect(),
             program: program.to_owned(),
+            programs: vec![first.to_owned(); machines.len()],
             machines,
         };
         nodes.wait_until_whole(runtime);
@@ -144,14 +152,29 @@ impl Nodes {
 
     /// Starts the nodes again that have ended, as their supervisor does.
     pub(crate) fn start_again(&mut self) {
-        let nodes = self.running.iter_mut().zip(&self.machines);
-        for (number, (node, machine)) in (1..).zip(nodes) {
-            if node.program().has_ended() {
-                let mut next = start(&self.program, number, machine);
-                next.program().follow_up(node.program());
-                *node = next;
+        for node in 0..self.running.len() {
+            if self.program(node).has_ended() {
+                self.restart(node);
             }
         }
+    }
+
+    /// Starts a stopped node with the program that all are upgraded to.
+    pub(crate) fn upgrade(&mut self, node: usize) {
+        self.programs[node].clone_from(&self.program);
+        self.restart(node);
+    }
+
+    /// The nodes but for one.
+    pub(crate) fn others(&self, than: usize) -> impl Iterator<Item = usize> + use<> {
+        (0..self.running.len()).filter(move |node| *node != than)
+    }
+
+    fn restart(&mut self, node: usize) {
+        let number = u8::try_from(node + 1).expect("they are few");
+        let mut next = start(&self.programs[node], number, &self.machines[node]);
+        next.program().follow_up(self.running[node].program());
+        self.running[node] = next;
     }
 
     /// Writes what each node has logged into its folder.

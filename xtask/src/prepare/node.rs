@@ -1,6 +1,6 @@
-//! Are the libraries of the interop tests for Node installed, in the versions of their lock file?
+//! Is what the interop tests have from npm installed, in the versions of its lock file?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::machine::succeeds;
@@ -9,33 +9,55 @@ use crate::steps::{self, Stop, root};
 /// The files that say what is installed.
 const FILES: [&str; 2] = ["package.json", "package-lock.json"];
 
-/// The libraries of one program.
+/// The packages of one folder.
 pub(super) struct Modules {
     project: PathBuf,
     folder: PathBuf,
-    /// A library that a program imports.
-    library: &'static str,
+    use_of: Use,
+}
+
+/// What the packages are installed for.
+enum Use {
+    /// A program imports this library.
+    Library(&'static str),
+    /// Each has a PostgreSQL server, whose libraries a script of the package links.
+    Servers,
 }
 
 impl Modules {
-    /// Those under the build's folder, from the lock file of the tests.
+    /// Those of a library under the build's folder, from the lock file of the tests.
     pub(super) fn of_interop(library: &'static str) -> Self {
+        Self::of(library, Use::Library(library))
+    }
+
+    /// The servers of PostgreSQL.
+    pub(super) fn of_servers() -> Self {
+        Self::of("postgresql", Use::Servers)
+    }
+
+    fn of(name: &str, use_of: Use) -> Self {
         Self {
-            project: root().join("tests/interop").join(library),
-            folder: root().join("target/interop").join(library),
-            library,
+            project: root().join("tests/interop").join(name),
+            folder: root().join("target/interop").join(name),
+            use_of,
         }
     }
 
-    /// Whether they were installed from the current lock file, and can be imported.
+    /// Whether they were installed from the current lock file, and can be used.
     pub(super) fn is_ready(&self) -> bool {
         let is_current = FILES.iter().all(|file| {
             let wanted = std::fs::read(self.project.join(file)).ok();
             wanted.is_some() && wanted == std::fs::read(self.folder.join(file)).ok()
         });
-        let library = self.folder.join("node_modules").join(self.library);
-        let import = format!("require({:?})", library.display().to_string());
-        is_current && succeeds("node", &["-e", &import])
+        let modules = self.folder.join("node_modules");
+        is_current
+            && match self.use_of {
+                Use::Library(library) => {
+                    let library = modules.join(library).display().to_string();
+                    succeeds("node", &["-e", &format!("require({library:?})")])
+                }
+                Use::Servers => have_servers(&modules),
+            }
     }
 
     /// Installs them.
@@ -48,20 +70,25 @@ impl Modules {
         }
         let mut npm = Command::new("npm");
         npm.current_dir(&self.folder);
-        npm.args([
-            "ci",
-            "--silent",
-            "--ignore-scripts",
-            "--no-audit",
-            "--no-fund",
-        ]);
+        npm.args(["ci", "--silent", "--no-audit", "--no-fund"]);
+        if let Use::Library(_) = self.use_of {
+            npm.arg("--ignore-scripts");
+        }
         steps::run(&mut npm)?;
         if self.is_ready() {
             return Ok(());
         }
         Err(Stop::Failed(format!(
-            "the libraries in {} were installed but cannot be imported",
+            "the packages in {} were installed but cannot be used",
             self.folder.display()
         )))
     }
+}
+
+/// Whether every package of a folder has a server that runs.
+fn have_servers(modules: &Path) -> bool {
+    let packages = std::fs::read_dir(modules).into_iter().flatten().flatten();
+    let servers = packages.map(|package| package.path().join("native/bin/postgres"));
+    let mut servers = servers.filter(|server| server.is_file()).peekable();
+    servers.peek().is_some() && servers.all(|server| succeeds(server, &["--version"]))
 }
