@@ -28,7 +28,7 @@ use store::sealed::MasterKey;
 use store::{DrainOutcome, FoundStore, NewNode, NodeDatabase, Nodes, PostgresNodes, ReadAnswer};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use zeroize::Zeroizing;
 
 use crate::config::{Config, StoreChoice};
@@ -46,6 +46,9 @@ const NODE_SCHEME: &str = "node://";
 
 /// How often a node that stands by looks for the active one.
 const LOOK: Duration = Duration::from_millis(500);
+
+/// How long a node that is to stop waits for the list of nodes.
+const ANSWER_MAX: Duration = Duration::from_secs(1);
 
 /// What a node is called without a name of its own.
 const NAMELESS: &str = "signalbox";
@@ -164,16 +167,22 @@ impl JoinedNode {
         };
         let has_stopped = |it: &&KnownNode| it.is_heard && it.is_draining && it.shards == 0;
         let others = known.iter().filter(|it| it.id != self.id);
-        let stopped = others.filter(has_stopped).find_map(address_for_nodes);
-        match stopped {
-            Some(address) => sessions::take(&transport.identity, address, arbiters).await,
-            None => HandedOver::default(),
+        for address in others.filter(has_stopped).filter_map(address_for_nodes) {
+            let taken = sessions::take(&transport.identity, address, arbiters).await;
+            // One that only stood by has none, and answers nothing.
+            if !taken.by_arbiter.is_empty() {
+                return taken;
+            }
         }
+        HandedOver::default()
     }
 
-    /// Whether another node may take the lease and the sessions of this one.
+    /// Whether another node may take the lease and the sessions of this one, as far as the database
+    /// says so soon.
     pub(crate) async fn has_successor(&self) -> bool {
-        let known = self.nodes.nodes().await.unwrap_or_default();
+        let Ok(Ok(known)) = timeout(ANSWER_MAX, self.nodes.nodes()).await else {
+            return false;
+        };
         let mut others = known.iter().filter(|it| it.id != self.id);
         others.any(|it| it.is_heard && !it.is_draining && address_for_nodes(it).is_some())
     }
