@@ -332,7 +332,8 @@ impl ApiState {
         self.0.readiness.enter(ServicePhase::Ready);
     }
 
-    /// From now on `/readyz` answers 503, so that callers turn to another node.
+    /// From now on `/readyz` answers 503, and each answer ends its connection, so that callers turn
+    /// to another node.
     pub fn set_leaving(&self) {
         self.0.readiness.enter(ServicePhase::Leaving);
     }

@@ -1,6 +1,8 @@
 //! What does a node that stands by pass on to the active one? What devices and callers send to it.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use actors::relay::calls::CallRelay;
@@ -15,6 +17,7 @@ pub(crate) struct Relay {
     calls: CallRelay,
     datagrams: DatagramRelay,
     active: ActiveFollower,
+    is_leaving: Arc<AtomicBool>,
 }
 
 /// The calls that a node has accepted while it stood by, and that wait for an active one.
@@ -37,6 +40,7 @@ impl Relay {
             calls: CallRelay::new(identity, *address, reached, hold_max)?,
             datagrams,
             active,
+            is_leaving: Arc::default(),
         })
     }
 
@@ -46,7 +50,13 @@ impl Relay {
             calls: self.calls.clone(),
             datagrams: self.datagrams.connection(),
             is_replaced: self.active.is_replaced(),
+            is_leaving: Arc::clone(&self.is_leaving),
         }
+    }
+
+    /// Asks callers to turn to another node: this one is about to stop.
+    pub(crate) fn leave(&self) {
+        self.is_leaving.store(true, Ordering::Relaxed);
     }
 
     /// Ends what is in progress at the former active node, and closes the sockets: this node takes

@@ -58,16 +58,12 @@ use crate::node::JoinedNode;
 use crate::oidc::{self, IdentityProviderError};
 use crate::operator::OperatorToken;
 use crate::smpp::{self, LinkError};
-use crate::standby::{self, StandbyError, stopped};
+use crate::standby::{self, LEAVING, StandbyError, stopped};
 use crate::storage::{self, Storage, StorageError};
 use crate::tls::TlsError;
 
 /// The pause before the process is replaced, so that one that fails at once does not do so often.
 const RESTART_PAUSE: Duration = Duration::from_secs(1);
-
-/// How long a node that is to stop answers as before while it is not ready, so that load balancers
-/// turn to those that relay.
-const LEAVING: Duration = Duration::from_secs(2);
 
 /// How long a call may be under way from a node that relays, which holds further calls from then on.
 const RELAYED: Duration = Duration::from_millis(250);

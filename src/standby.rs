@@ -15,7 +15,7 @@ use actix_web::web::ServiceConfig;
 use actors::clock::Clock;
 use actors::lease::LeaseReport;
 use actors::web::{DRAIN_MAX, Drain, Web};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 use crate::api::ServedRoutes;
@@ -33,6 +33,10 @@ const STORE_PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration
 
 /// How long a start waits for a free lease before it opens the addresses of the API to say so.
 const STANDBY_AFTER: Duration = Duration::from_millis(500);
+
+/// How long a node that is to stop answers as before while it is not ready, so that load balancers
+/// turn to others that serve or relay.
+pub(crate) const LEAVING: Duration = Duration::from_secs(2);
 
 /// How long a call waits for the next active node beyond the lease of the last one.
 const START_MAX: Duration = Duration::from_secs(10);
@@ -108,8 +112,7 @@ pub(crate) async fn stand_by(
             }
         }
     }
-    drop(standby.relay.map(|(relay, _)| relay.stop()));
-    stopped(servers(standby.web)).await;
+    standby.end().await;
     Ok(None)
 }
 
@@ -150,7 +153,20 @@ impl Standby {
         Ok(Self { web, relay })
     }
 
-    /// Ends to stand by; the sockets stay open for the service, and calls that wait are held for it.
+    /// Ends: no further call is accepted, and those that the active node answers are completed.
+    async fn end(self) {
+        let servers = servers(self.web);
+        if let Some((relay, _)) = self.relay {
+            relay.leave();
+            sleep(LEAVING).await;
+            let _ = timeout(DRAIN_MAX, stopped(servers.clone())).await;
+            // What still waits for an active node is refused.
+            drop(relay.stop());
+        }
+        stopped(servers).await;
+    }
+
+    /// Takes over; the sockets stay open for the service, and calls that wait are held for it.
     pub(crate) fn take_over(self) -> (OpenSockets, Option<HeldCalls>) {
         let mut open = OpenSockets::default();
         let mut servers = Vec::new();

@@ -5,11 +5,11 @@ use std::future::{Ready, ready};
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
-use actix_web::http::StatusCode;
 use actix_web::http::header::{
     AUTHORIZATION, CACHE_CONTROL, HeaderName, HeaderValue, TRANSFER_ENCODING,
     X_CONTENT_TYPE_OPTIONS,
 };
+use actix_web::http::{ConnectionType, StatusCode};
 use actix_web::middleware::{Next, from_fn};
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, Route, web};
 use tracing::Instrument;
@@ -108,8 +108,12 @@ async fn serve(
     let is_chunked = request.headers().contains_key(TRANSFER_ENCODING);
     // The span exists at every log level, so that each line names its call.
     let span = tracing::error_span!("call", %trace, %method, path = request.path());
-    let answer = answer(api, Call { trace }, guard, request, next);
+    let answer = answer(api.clone(), Call { trace }, guard, request, next);
     let mut response = answer.instrument(span).await?;
+    if api.readiness.is_leaving() {
+        let head = response.response_mut().head_mut();
+        head.set_connection_type(ConnectionType::Close);
+    }
     let trace_header = HeaderValue::try_from(trace.to_string()).expect("an id has plain letters");
     let headers = response.headers_mut();
     headers.insert(TRACE, trace_header);

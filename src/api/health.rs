@@ -53,6 +53,11 @@ impl Readiness {
         self.is(ServicePhase::Draining)
     }
 
+    /// Whether callers are to turn to another node for their next calls.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.is(ServicePhase::Leaving) || self.is_draining()
+    }
+
     fn is(&self, phase: ServicePhase) -> bool {
         self.0.load(Ordering::Acquire) == phase as u8
     }

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use actix_web::http::ConnectionType;
 use actix_web::{HttpRequest, HttpResponse, web};
 
 use actors::clock::Clock;
@@ -53,12 +54,19 @@ pub struct WaitingRelay {
     pub datagrams: RelayConnection,
     /// Whether the active node is being replaced: calls wait for the next one.
     pub is_replaced: Arc<AtomicBool>,
+    /// Whether this node is about to stop.
+    pub is_leaving: Arc<AtomicBool>,
 }
 
 impl WaitingRelay {
     /// Whether what arrives reaches the active node, or the next one soon.
     fn is_ready(&self) -> bool {
-        self.datagrams.is_complete() || self.is_replaced.load(Ordering::Relaxed)
+        let is_answered = self.datagrams.is_complete() || self.is_replaced.load(Ordering::Relaxed);
+        is_answered && !self.is_leaving()
+    }
+
+    fn is_leaving(&self) -> bool {
+        self.is_leaving.load(Ordering::Relaxed)
     }
 }
 
@@ -147,7 +155,13 @@ async fn relay(
     let (body, served) = (body.into_inner(), state.served.word());
     let answered = relay.calls.relay(&request, body, served, connection.left());
     match answered.await {
-        Ok(response) => response.map_body(|_, body| connection.answer(body)),
+        Ok(mut response) => {
+            if relay.is_leaving() {
+                let head = response.head_mut();
+                head.set_connection_type(ConnectionType::Close);
+            }
+            response.map_body(|_, body| connection.answer(body))
+        }
         Err(fault) => ApiError::unhealthy(&fault.to_string()).response(state.trace()),
     }
 }

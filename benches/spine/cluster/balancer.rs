@@ -4,7 +4,8 @@
 //!
 //! A datagram reaches the node from the address of its device, by a socket that the device has for
 //! itself, and the answer comes from the balancer's address. A connection waits until a node is
-//! ready, and ends when that node is not ready any more.
+//! ready, and ends when that node has not been ready for a while, in which it answers what it has
+//! accepted.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -30,6 +31,9 @@ const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 40, 3, 1));
 /// The interval at which a node is asked, and how long it has to answer.
 const LOOK: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long a node may be not ready until its connections are ended.
+const UNREADY_MAX: Duration = Duration::from_secs(5);
 
 /// The largest datagram of a device or a node.
 const DATAGRAM_BYTES: usize = 1_536;
@@ -193,8 +197,14 @@ async fn pass_connection(
         }
     };
     let gone = async {
-        // The sender is never dropped.
-        let _ = ready.wait_for(|ready| !ready.contains(&node)).await;
+        loop {
+            // The sender is never dropped.
+            let _ = ready.wait_for(|ready| !ready.contains(&node)).await;
+            let again = ready.wait_for(|ready| ready.contains(&node));
+            if timeout(UNREADY_MAX, again).await.is_err() {
+                return;
+            }
+        }
     };
     // It fails for a connection that has ended, which the copy then finds.
     let _ = (caller.set_nodelay(true), stream.set_nodelay(true));

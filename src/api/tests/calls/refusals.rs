@@ -327,6 +327,12 @@ async fn the_service_is_ready_between_start_and_stop() {
     assert!(starting.header("retry-after").is_some());
     setup.state.set_ready();
     assert_eq!(readyz().await.json(), json!({"status": "ok"}));
+    setup.state.set_leaving();
+    assert_eq!(readyz().await.status, StatusCode::SERVICE_UNAVAILABLE);
+    let answered = setup
+        .call(TestService::request("GET", "/openapi.json"))
+        .await;
+    assert_eq!(answered.status, StatusCode::OK);
     setup.state.set_draining();
     assert_eq!(readyz().await.status, StatusCode::SERVICE_UNAVAILABLE);
     let alive = setup.call(TestService::request("GET", "/livez")).await;
