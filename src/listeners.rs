@@ -1,5 +1,5 @@
-//! Where does the service listen? All sockets are opened before any actor starts, because the system
-//! may refuse them, and an actor that was started in vain is not stopped.
+//! Where does the service listen? All sockets are opened before any actor starts, because the
+//! system may refuse them, and an actor that was started in vain is not stopped.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};

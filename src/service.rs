@@ -65,7 +65,8 @@ use crate::tls::TlsError;
 /// The pause before the process is replaced, so that one that fails at once does not do so often.
 const RESTART_PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a call may be under way from a node that relays, which holds further calls from then on.
+/// How long a call may be under way from a node that relays, which holds further calls from then
+/// on.
 const RELAYED: Duration = Duration::from_millis(250);
 
 /// How often it is asked whether the store has failed.
@@ -150,8 +151,8 @@ impl Service {
         Self::start_on(config, storage, Predecessor::default(), None).await
     }
 
-    /// Starts the service on an open store, after whatever served before it, as the node that it is,
-    /// if there can be several.
+    /// Starts the service on an open store, after whatever served before it, as the node that it
+    /// is, if there can be several.
     async fn start_on(
         config: &Config,
         storage: Storage,

@@ -1,6 +1,6 @@
-//! What does a process do before it has the lease of the shards? It waits for the database, then for
-//! the lease. Meanwhile health checks and callers are told, or what arrives is relayed to the active
-//! node.
+//! What does a process do before it has the lease of the shards? It waits for the database, then
+//! for the lease. Meanwhile health checks and callers are told, or what arrives is relayed to the
+//! active node.
 
 use std::convert::Infallible;
 use std::io;

@@ -19,8 +19,8 @@ use tracing::error;
 use connections::Connections;
 pub use connections::{Connection, ConnectionLimits, ConnectionUse};
 
-/// How long requests in progress may take once the service stops; with the rest of the stop it stays
-/// below the ten seconds that operators are promised.
+/// How long requests in progress may take once the service stops; with the rest of the stop it
+/// stays below the ten seconds that operators are promised.
 pub const DRAIN_MAX: Duration = Duration::from_secs(5);
 
 /// Browsers call the API by https alone for a year from now (RFC 6797).

@@ -3,10 +3,10 @@
 //! Foreign CoAP and DTLS stacks, two SMS centres, two brokers, a reader of metrics, a receiver of
 //! events and callers: libcoap's programs, OpenSSL, GnuTLS, Mosquitto, PostgreSQL, PgBouncer, Node,
 //! curl, jq and nc from the system's packages; aiocoap with tinydtls, Prometheus' own client, the
-//! library of Standard Webhooks, Schemathesis and Java 21 in a Python environment; node-smpp, aedes,
-//! oidc-provider and a newer PostgreSQL from npm; a device on Eclipse Leshan, checks on Eclipse
-//! Californium, an SMS centre on jSMPP, attacks with TLS-Attacker and its scanner that Maven builds,
-//! all under `target/interop`. On a machine that has them all, this takes a moment.
+//! library of Standard Webhooks, Schemathesis and Java 21 in a Python environment; node-smpp,
+//! aedes, oidc-provider and a newer PostgreSQL from npm; a device on Eclipse Leshan, checks on
+//! Eclipse Californium, an SMS centre on jSMPP, attacks with TLS-Attacker and its scanner that
+//! Maven builds, all under `target/interop`. On a machine that has them all, this takes a moment.
 
 mod maven;
 mod node;

@@ -120,8 +120,9 @@ pub struct CallRelay {
 }
 
 impl CallRelay {
-    /// Relays from the node at this address to the active one. A call waits so long for one to which
-    /// datagrams are relayed, too: that one ends their streams before it stops to answer calls.
+    /// Relays from the node at this address to the active one. A call waits so long for one to
+    /// which datagrams are relayed, too: that one ends their streams before it stops to answer
+    /// calls.
     pub fn new(
         identity: &NodeIdentity,
         own: SocketAddr,
@@ -226,8 +227,8 @@ impl CallRelay {
         }
     }
 
-    /// Where the active node is reached, once it is known and answers calls; none, if nobody is left
-    /// to say so.
+    /// Where the active node is reached, once it is known and answers calls; none, if nobody is
+    /// left to say so.
     async fn reachable(&self) -> Option<SocketAddr> {
         let mut active = self.active.clone();
         loop {
@@ -308,8 +309,8 @@ fn body_bytes(request: &HttpRequest) -> Option<u64> {
     length.map_or(Some(0), |it| it.to_str().ok()?.parse().ok())
 }
 
-/// The body of a call, read as the active node takes it. Of a node that could not be reached nothing
-/// was taken.
+/// The body of a call, read as the active node takes it. Of a node that could not be reached
+/// nothing was taken.
 #[derive(Clone)]
 struct CallBody {
     parts: Arc<Mutex<mpsc::Receiver<io::Result<Bytes>>>>,

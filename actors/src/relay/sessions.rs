@@ -1,5 +1,5 @@
-//! How does the node that takes over get the sessions over DTLS of the one that stopped? It asks for
-//! their files, which are sealed for its epoch, before it receives anything.
+//! How does the node that takes over get the sessions over DTLS of the one that stopped? It asks
+//! for their files, which are sealed for its epoch, before it receives anything.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -35,7 +35,8 @@ pub(crate) enum Fault {
     PartitionNode,
     /// Whatever passes between nodes and database takes 0.1 s longer each way, for 15 s
     SlowDatabase,
-    /// The nodes are started anew with the program to measure: those that stand by, then the active one
+    /// The nodes are started anew with the program to measure: those that stand by, then the active
+    /// one
     Upgrade,
 }
 

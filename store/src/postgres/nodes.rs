@@ -186,7 +186,8 @@ impl NodeDatabase {
         }
     }
 
-    /// Leaves the list of the nodes; nothing is done if the server does not answer within this time.
+    /// Leaves the list of the nodes; nothing is done if the server does not answer within this
+    /// time.
     pub async fn leave(&self, within: Duration) {
         let left = async {
             let connection = self.pool.get().await?;
