@@ -28,6 +28,14 @@ kill_all() {
         sleep 0.01
     done
 }
+# Programs of this tree may be where only root can read.
+case $programs in
+/usr/*) ;;
+*)
+    cp -a "${programs%/bin}" "$folder/programs"
+    programs=$folder/programs/bin
+    ;;
+esac
 cd "$folder"
 $owner "$programs/initdb" -D "$folder/data" -U signalbox -A trust -E UTF8 --locale=C --no-sync >&2
 if [ -n "$tls" ]; then
