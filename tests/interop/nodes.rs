@@ -8,7 +8,7 @@ use std::time::Instant;
 use protocol::coap::code::Code;
 use serde_json::{Value, json};
 
-use crate::postgres::{send, values_of};
+use crate::postgres::{send, value_of, values_of};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::endpoint::{Endpoint, ReceivedPost};
@@ -304,10 +304,6 @@ impl Pair {
         states.sort();
         states
     }
-}
-
-fn value_of(message: &Value) -> u64 {
-    message["payload"]["value"]["/3/0/9"].as_u64().unwrap()
 }
 
 fn status(node: &Service, path: &str) -> Option<u16> {

@@ -425,8 +425,12 @@ fn stored_values(caller: &Caller) -> Vec<u64> {
     let messages = format!("{API}/devices/{ID}/messages?type=TELEMETRY_DATA");
     let stored = caller.request("GET", &messages).expect(200);
     let stored = stored["items"].as_array().unwrap().iter().rev();
-    let value = |it: &Value| it["payload"]["value"]["/3/0/9"].as_u64().unwrap();
-    stored.map(value).collect()
+    stored.map(value_of).collect()
+}
+
+/// The value in a stored message.
+pub(super) fn value_of(message: &Value) -> u64 {
+    message["payload"]["value"]["/3/0/9"].as_u64().unwrap()
 }
 
 fn health(http: SocketAddr, path: &str) -> Response {
