@@ -24,7 +24,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::associations::export::SessionRecord;
 use engine::limits::RESUMABLE_SESSIONS_MAX;
@@ -92,10 +92,12 @@ impl KeptSessions {
 
     /// Receives the files of the node that had the lease before this one, for the start.
     pub fn receive(&self, files: HandedOver) {
-        *self
-            .handed_over
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = files;
+        *self.handed_over() = files;
+    }
+
+    fn handed_over(&self) -> MutexGuard<'_, HandedOver> {
+        let files = self.handed_over.lock();
+        files.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Hands over the file of an arbiter, which is gone from the disk when this returns.
@@ -115,11 +117,7 @@ impl KeptSessions {
 
     /// Takes the sessions of earlier processes for so many arbiters.
     pub(crate) fn take(&self, arbiters: usize) -> EarlierSessions {
-        let mut handed_over = self
-            .handed_over
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let HandedOver { by_arbiter, cached } = std::mem::take(&mut *handed_over);
+        let HandedOver { by_arbiter, cached } = std::mem::take(&mut *self.handed_over());
         EarlierSessions {
             by_arbiter: self.take_kept(arbiters, by_arbiter),
             cached: self.cached.take_up(&cached).into(),

@@ -207,22 +207,20 @@ impl CallRelay {
                 sent = sent => sent,
                 () = &mut replaced => return Err(RelayFault::Unanswered),
             };
-            match sent {
+            let error = match sent {
                 Ok(response) => return Ok((response, replaced)),
-                Err(error) if error.is_connect() && Instant::now() < deadline => {
-                    debug!(?error, "a call waits for the active node");
-                    tokio::select! {
-                        () = sleep(RETRY) => {}
-                        () = &mut left => return Err(RelayFault::Left),
-                    }
-                }
-                Err(error) => {
-                    debug!(?error, "a call was not relayed");
-                    return Err(match error.is_connect() {
-                        true => RelayFault::Unreachable,
-                        false => RelayFault::Unanswered,
-                    });
-                }
+                Err(error) => error,
+            };
+            debug!(?error, "a call was not relayed");
+            if !error.is_connect() {
+                return Err(RelayFault::Unanswered);
+            }
+            if Instant::now() >= deadline {
+                return Err(RelayFault::Unreachable);
+            }
+            tokio::select! {
+                () = sleep(RETRY) => {}
+                () = &mut left => return Err(RelayFault::Left),
             }
         }
     }
