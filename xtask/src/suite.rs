@@ -47,10 +47,11 @@ pub(crate) fn ci() -> Result<(), Stop> {
         fuzz::check_format()
     })?;
     step("lints", || {
-        lint(&["--workspace", "--all-targets"])?;
+        lint(&["--all-targets"])?;
         // `--all-targets` leaves out the tests that plain `cargo test` leaves out.
-        lint(&["--test", "interop", "--test", "browser"])?;
-        lint(&["--package", "store", "--test", "postgres"])?;
+        lint(&[
+            "--test", "interop", "--test", "browser", "--test", "postgres",
+        ])?;
         fuzz::lint()
     })?;
     step("documentation", || {
@@ -70,25 +71,22 @@ pub(crate) fn ci() -> Result<(), Stop> {
     test()
 }
 
+/// Lints targets of the workspace; of one package alone, its dependencies would be built again with
+/// the features that this package needs.
 fn lint(targets: &[&str]) -> Result<(), Stop> {
     let mut command = cargo();
     command
-        .args(["clippy", "--locked", "--profile", "ci"])
+        .args(["clippy", "--locked", "--profile", "ci", "--workspace"])
         .args(targets);
     steps::run(command.args(["--", "-D", "warnings"]))
 }
 
 fn every_test(tally: &mut Tally) -> Result<(), Stop> {
-    step("tests", || {
-        counted(&mut tests(&["--workspace", "--no-fail-fast"]), tally)
-    })?;
+    step("tests", || counted(&mut tests(&["--no-fail-fast"]), tally))?;
     fuzz::short()?;
     console::check()?;
     step("tests on PostgreSQL", || {
-        counted(
-            &mut tests(&["--package", "store", "--test", "postgres"]),
-            tally,
-        )
+        counted(&mut tests(&["--test", "postgres"]), tally)
     })?;
     step("service tests on PostgreSQL", || {
         let mut service = tests(&["--test", "service", "--"]);
@@ -103,10 +101,11 @@ fn every_test(tally: &mut Tally) -> Result<(), Stop> {
     })
 }
 
+/// Tests of the workspace; like lints, never of one package alone.
 fn tests(arguments: &[&str]) -> Command {
     let mut command = cargo();
     command
-        .args(["test", "--locked", "--profile", "ci"])
+        .args(["test", "--locked", "--profile", "ci", "--workspace"])
         .args(arguments);
     command
 }
