@@ -77,7 +77,7 @@ use actors::delivery::stream::{EventStreams, StreamParts};
 use actors::devices::Devices;
 use actors::image_files::ImageFiles;
 use actors::jobs::Jobs;
-use actors::relay::receiving;
+use actors::relay::{news, receiving};
 use actors::smpp::Smpp;
 use actors::sms::network::SmsNetwork;
 use engine::delivery::address::policy::AddressPolicy;
@@ -344,6 +344,7 @@ impl ApiState {
         self.0.readiness.enter(ServicePhase::Draining);
         self.0.streams.end_all();
         receiving::end_all();
+        news::end_all();
     }
 }
 

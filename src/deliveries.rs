@@ -1,12 +1,26 @@
-//! With which HTTP client are events delivered? Made from the configuration and checked before
-//! anything starts.
+//! What do deliveries need? Destinations, and an HTTP client, which is made from the configuration
+//! and checked before anything starts.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use actors::broker::BrokerConnector;
+use actors::clock::Clock;
+use actors::delivery::{BrokerConnections, CommandCall, DeliveryParts};
 use actors::http::{HttpClient, HttpError, HttpOptions};
+
+use engine::delivery::destination::Destination;
+use store::{Store, Unavailable};
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+use tracing::warn;
 
 use crate::config::Config;
 use crate::setting_file::{UnreadableSettingFile, read_if_set};
+use crate::storage::Storage;
+
+/// The pause before the destinations are read again.
+const RETRY: Duration = Duration::from_millis(500);
 
 /// Why events could not be delivered.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +31,42 @@ pub enum DeliveryError {
     /// The HTTP client cannot be made.
     #[error("cannot set up deliveries: {0}")]
     Http(#[from] HttpError),
+}
+
+/// All destinations, once they can be read.
+pub(crate) async fn all_destinations(store: &dyn Store) -> Vec<Destination> {
+    loop {
+        match store.all_customer_settings().await {
+            Ok(settings) => {
+                let destinations = settings.into_iter().flat_map(|it| it.destinations);
+                return destinations.collect();
+            }
+            Err(Unavailable) => warn!("the destinations cannot be read"),
+        }
+        sleep(RETRY).await;
+    }
+}
+
+/// What deliveries need; they give the commands of brokers to `commands`.
+pub(crate) fn parts(
+    config: &Config,
+    storage: &Storage,
+    clock: &Clock,
+    commands: mpsc::Sender<CommandCall>,
+) -> Result<DeliveryParts, DeliveryError> {
+    let http = http(config)?;
+    Ok(DeliveryParts {
+        clock: clock.clone(),
+        commits: storage.store.clone(),
+        store: storage.store.clone(),
+        brokers: BrokerConnector::beside(&http),
+        connections: BrokerConnections::default(),
+        http,
+        commands,
+        policy: config.policy(),
+        master_key: Arc::clone(&storage.master_key),
+        rules: Arc::new(config.delivery_rules()),
+    })
 }
 
 /// The HTTP client for deliveries.

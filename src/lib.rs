@@ -7,6 +7,7 @@ pub mod cli;
 pub mod coaps_key;
 pub mod config;
 mod data_dir;
+mod deliverer;
 pub mod deliveries;
 pub mod demo;
 mod handing_over;

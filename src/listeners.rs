@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use actix::Addr;
 use actors::socket::{self, Open};
-use actors::web::{self, ConnectionLimits, Listening, Routes, Web};
+use actors::web::{self, ConnectionLimits, Drain, Listening, Routes, Web};
 use engine::firmware::delivery::DownloadUris;
+use tracing::warn;
 
 use crate::api::ServedRoutes;
 use crate::config::{Config, cores};
@@ -260,6 +261,17 @@ impl NodeListener {
     /// Starts to serve.
     pub(crate) fn start(self, routes: Routes) -> Result<Addr<Web>, ListenError> {
         Web::start_serving(self.listening, routes).map_err(refused(NODES, self.address))
+    }
+}
+
+/// Returns once web actors have ended their calls.
+pub(crate) async fn stopped(webs: Vec<Addr<Web>>) {
+    // All are asked before the first is waited for.
+    let drained: Vec<_> = webs.iter().map(|web| web.send(Drain)).collect();
+    for drained in drained {
+        if drained.await.is_err() {
+            warn!("a web actor has stopped");
+        }
     }
 }
 

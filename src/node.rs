@@ -15,9 +15,10 @@ use actors::clock::Clock;
 use actors::kept_sessions::HandedOver;
 use actors::lease::{LeaseJoinError, LeaseKeeper};
 use actors::relay::datagrams::ActiveNode;
+use actors::relay::deliveries::{Deliverers, DeliveringNodes};
 use actors::relay::identity::NodeIdentity;
 use actors::relay::sessions;
-use engine::ids::NodeId;
+use engine::ids::{NodeId, Partition};
 use engine::limits::SHARDS;
 use engine::moment::Timestamp;
 use engine::node::KnownNode;
@@ -44,7 +45,7 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// What precedes the address of a node for the other nodes, in the list of its addresses.
 const NODE_SCHEME: &str = "node://";
 
-/// How often a node that stands by looks for the active one.
+/// How often a node that stands by looks for the active one, and that for those that deliver.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// How long a node that is to stop waits for the list of nodes.
@@ -138,9 +139,10 @@ impl JoinedNode {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             addresses: addresses(config),
             rules,
+            shares: transport.is_some(),
         };
         let options = storage::postgres_options(config, database)?;
-        let joining = LeaseKeeper::join(NodeDatabase::of(&options, node), rules, superseded);
+        let joining = LeaseKeeper::join(NodeDatabase::of(&options, node), superseded);
         let (keeper, found) = joining.await.map_err(|error| match error {
             LeaseJoinError::Database(source) => JoinError::Storage(StorageError::Postgres {
                 database: database.clone(),
@@ -191,6 +193,39 @@ impl JoinedNode {
     pub(crate) async fn leave(mut self) {
         self.keeper.release().await;
         self.keeper.leave().await;
+    }
+
+    /// How the active node reaches those that deliver beside it, if they can.
+    pub(crate) fn others_that_deliver(&self) -> Result<Option<DeliveringNodes>, reqwest::Error> {
+        let Some(transport) = &self.transport else {
+            return Ok(None);
+        };
+        let (show, known) = watch::channel(Deliverers::new());
+        let (nodes, own) = (Arc::clone(&self.nodes), self.id);
+        actix_rt::spawn(async move {
+            loop {
+                if let Ok(listed) = nodes.nodes().await {
+                    let others = listed.iter().filter(|it| it.id != own);
+                    let reached = others.filter_map(|it| Some((it, address_for_nodes(it)?)));
+                    let found = reached.flat_map(|(node, address)| {
+                        let partitions = node.deliveries.iter();
+                        partitions.map(move |partition| (*partition, address))
+                    });
+                    let found: Deliverers = found.collect();
+                    let has_changed = |it: &mut Deliverers| {
+                        let is_new = *it != found;
+                        *it = found;
+                        is_new
+                    };
+                    show.send_if_modified(has_changed);
+                }
+                tokio::select! {
+                    () = sleep(LOOK) => {}
+                    () = show.closed() => return,
+                }
+            }
+        });
+        DeliveringNodes::new(&transport.identity, known).map(Some)
     }
 
     /// Follows where the active node is reached.
@@ -290,6 +325,7 @@ impl OnlyNode {
             is_draining: false,
             shards: SHARDS.into(),
             lease_ends_at: None,
+            deliveries: Partition::all().collect(),
         };
         let clock = clock.clone();
         Self { node, clock }

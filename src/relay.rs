@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use actors::relay::calls::CallRelay;
-use actors::relay::datagrams::DatagramRelay;
+use actors::relay::datagrams::{ActiveNode, DatagramRelay};
 use actors::socket::Open;
 
 use crate::api::waiting::WaitingRelay;
@@ -42,6 +42,11 @@ impl Relay {
             active,
             is_leaving: Arc::default(),
         })
+    }
+
+    /// Where the active node is reached.
+    pub(crate) fn active(&self) -> ActiveNode {
+        self.active.address()
     }
 
     /// What the handlers of calls need.

@@ -19,10 +19,9 @@ use std::time::{Duration, Instant};
 use actix::{Actor as _, Addr};
 use actix_rt::System;
 use actors::arbiters::Arbiters;
-use actors::broker::BrokerConnector;
 use actors::campaigns::{CampaignParts, Campaigns};
 use actors::clock::Clock;
-use actors::delivery::{BrokerConnections, Deliveries, DeliveryParts, command_queue};
+use actors::delivery::{Deliveries, DeliveryShare, command_queue};
 use actors::image_files::ImageFiles;
 use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
@@ -39,9 +38,10 @@ use actors::web::{Routes, Web};
 use engine::associations::AssociationSecrets;
 use engine::associations::server_key::ServerKey;
 use engine::directory::bootstrap::ServiceUris;
+use engine::node::lease::LeaseId;
 use engine::rules::{EndpointTrust, NoSecBootstrap, Rules, TransmissionRules};
 use store::sealed::MasterKey;
-use store::{Commit, Pressure, Store, Unavailable};
+use store::{Commit, Store, Unavailable};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 use tracing::{info, warn};
@@ -53,12 +53,12 @@ use crate::config::Config;
 use crate::data_dir;
 use crate::deliveries::{self, DeliveryError};
 use crate::handing_over::HandingOver;
-use crate::listeners::{ListenError, Listeners, NodeListener, OpenSockets};
+use crate::listeners::{ListenError, Listeners, NodeListener, OpenSockets, stopped};
 use crate::node::JoinedNode;
 use crate::oidc::{self, IdentityProviderError};
 use crate::operator::OperatorToken;
 use crate::smpp::{self, LinkError};
-use crate::standby::{self, LEAVING, StandbyError, stopped};
+use crate::standby::{self, LEAVING, StandbyError};
 use crate::storage::{self, Storage, StorageError};
 use crate::tls::TlsError;
 
@@ -68,9 +68,6 @@ const RESTART_PAUSE: Duration = Duration::from_secs(1);
 /// How long a call may be under way from a node that relays, which holds further calls from then
 /// on.
 const RELAYED: Duration = Duration::from_millis(250);
-
-/// How often it is asked whether the store has failed.
-const STORE_LOOK: Duration = Duration::from_millis(500);
 
 /// Why the service did not start.
 #[derive(Debug, thiserror::Error)]
@@ -107,6 +104,9 @@ pub enum StartError {
     /// People could not sign in with the identity provider.
     #[error(transparent)]
     IdentityProvider(#[from] IdentityProviderError),
+    /// Commands could not be passed on to the nodes that deliver.
+    #[error("the client for other nodes cannot be set up: {0}")]
+    OtherNodes(reqwest::Error),
     /// The system gives no entropy.
     #[error("the system gives no entropy: {0}")]
     Entropy(io::Error),
@@ -138,7 +138,8 @@ pub struct Service {
     campaigns: Campaigns,
     smpp: Option<Smpp>,
     arbiters: Arbiters,
-    commits: Arc<dyn Commit>,
+    store: Arc<dyn Store>,
+    deliveries: Deliveries,
     kept_sessions: KeptSessions,
 }
 
@@ -148,40 +149,29 @@ impl Service {
         open_data_dir(config)?;
         lease::describe_active();
         let storage = storage::open(config, None).await?;
-        Self::start_on(config, storage, Predecessor::default(), None).await
+        let share = DeliveryShare::All;
+        Self::start_on(config, (storage, share), Predecessor::default(), None).await
     }
 
-    /// Starts the service on an open store, after whatever served before it, as the node that it
-    /// is, if there can be several.
+    /// Starts the service on an open store, with its part of the deliveries, after whatever served
+    /// before it, as the node that it is, if there can be several.
     async fn start_on(
         config: &Config,
-        storage: Storage,
+        (storage, share): (Storage, DeliveryShare),
         predecessor: Predecessor,
         node: Option<&JoinedNode>,
     ) -> Result<Self, StartError> {
+        relay::datagrams::describe();
+        let operator = OperatorToken::load_or_make(config).map_err(StartError::OperatorToken)?;
+        let clock = Clock::new();
+        let (commands, broker_commands) = command_queue();
+        let delivering = deliveries::parts(config, &storage, &clock, commands)?;
         let Storage {
             store,
             backups,
             lost,
             master_key,
         } = storage;
-        relay::datagrams::describe();
-        let operator = OperatorToken::load_or_make(config).map_err(StartError::OperatorToken)?;
-        let clock = Clock::new();
-        let (commands, broker_commands) = command_queue();
-        let http = deliveries::http(config)?;
-        let delivering = DeliveryParts {
-            clock: clock.clone(),
-            commits: store.clone(),
-            store: store.clone(),
-            brokers: BrokerConnector::beside(&http),
-            connections: BrokerConnections::default(),
-            http,
-            commands,
-            policy: config.policy(),
-            master_key: Arc::clone(&master_key),
-            rules: Arc::new(config.delivery_rules()),
-        };
         let image_files = image_files(config, &*store).await?;
         let link = smpp::options(config)?;
         let identity_provider = oidc::options(config)?;
@@ -223,7 +213,7 @@ impl Service {
         };
         let arbiters = Arbiters::start(parts, listeners.devices.sockets, &logging);
         let destinations = chosen.into_iter().flat_map(|it| it.destinations);
-        let post = Deliveries::start(delivering, destinations.collect(), &logging);
+        let post = Deliveries::start(delivering, share, destinations.collect(), &logging);
         let job_parts = JobParts {
             clock: clock.clone(),
             commits: store.clone(),
@@ -264,9 +254,9 @@ impl Service {
         let commits: Arc<dyn Commit> = store.clone();
         let parts = api::ApiParts {
             commits: Arc::clone(&commits),
-            store,
+            store: store.clone(),
             devices: arbiters.devices(),
-            deliveries: post,
+            deliveries: post.clone(),
             jobs: jobs.clone(),
             campaigns: campaigns.clone(),
             image_files,
@@ -316,7 +306,8 @@ impl Service {
             campaigns,
             smpp,
             arbiters,
-            commits,
+            store,
+            deliveries: post,
             kept_sessions,
         })
     }
@@ -391,7 +382,7 @@ pub fn serve(config: &Config, ends: ProcessEnds) -> Result<(), StartError> {
         };
         let mut signals = Signals::of(config);
         let waited = standby::stand_by(config, &mut node, signals.received()).await?;
-        let Some((epoch, standby)) = waited else {
+        let Some((leases, standby)) = waited else {
             node.leave().await;
             info!("stopped");
             return Ok(());
@@ -399,9 +390,12 @@ pub fn serve(config: &Config, ends: ProcessEnds) -> Result<(), StartError> {
         let (sockets, held) = standby.take_over();
         let started = async {
             let sessions = node.take_sessions(config.arbiters());
-            let (storage, sessions) = tokio::join!(storage::open(config, Some(epoch)), sessions);
+            let epoch = leases.get(&LeaseId::Active).copied();
+            let (storage, sessions) = tokio::join!(storage::open(config, epoch), sessions);
+            let others = node.others_that_deliver().map_err(StartError::OtherNodes)?;
+            let stored = (storage?, DeliveryShare::Leased(leases, others));
             let predecessor = Predecessor { sockets, sessions };
-            Service::start_on(config, storage?, predecessor, Some(&node)).await
+            Service::start_on(config, stored, predecessor, Some(&node)).await
         };
         match started.await {
             Ok(service) => {
@@ -436,8 +430,8 @@ async fn run(
 ) -> Result<(), StartError> {
     tokio::select! {
         () = signals.received() => return stop(config, service, node).await,
-        () = drained(&mut node) => return stop(config, service, node).await,
-        () = failed(service.commits.as_ref()) => {}
+        () = drained(&service, &mut node) => return stop(config, service, node).await,
+        () = storage::failed(&*service.store) => {}
     }
     let served_for = started_at.elapsed();
     tokio::select! {
@@ -457,7 +451,7 @@ async fn stop(
         service.stop().await;
         return Ok(());
     };
-    node.keeper.stopping().await;
+    node.keeper.drain().await;
     let transport = match node.has_successor().await {
         true => node.transport.clone(),
         false => None,
@@ -486,12 +480,24 @@ async fn stop(
     Ok(())
 }
 
-/// Returns when somebody drains the node.
-async fn drained(node: &mut Option<JoinedNode>) {
+/// Follows the leases of deliveries; returns when somebody drains the node.
+async fn drained(service: &Service, node: &mut Option<JoinedNode>) {
     let Some(node) = node else {
         return std::future::pending().await;
     };
-    while node.keeper.next().await != LeaseReport::Drain {}
+    loop {
+        match node.keeper.next().await {
+            LeaseReport::Began(leases) => {
+                let destinations = deliveries::all_destinations(&*service.store).await;
+                service.deliveries.take(leases, destinations).await;
+            }
+            LeaseReport::Give(partition) => {
+                service.deliveries.give(partition).await;
+                node.keeper.given(partition).await;
+            }
+            LeaseReport::Drain | LeaseReport::Left => return,
+        }
+    }
 }
 
 fn open_data_dir(config: &Config) -> Result<(), StartError> {
@@ -499,14 +505,6 @@ fn open_data_dir(config: &Config) -> Result<(), StartError> {
         path: config.data_dir.clone(),
         source,
     })
-}
-
-/// Returns when the store has failed.
-async fn failed(commits: &dyn Commit) {
-    let mut looks = tokio::time::interval(STORE_LOOK);
-    while commits.pressure() != Pressure::Failed {
-        looks.tick().await;
-    }
 }
 
 /// Returns when the process is asked to stop, also by the end of its terminal.

@@ -2,6 +2,7 @@
 //! for the lease. Meanwhile health checks and callers are told, or what arrives is relayed to the
 //! active node.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -14,14 +15,16 @@ use actix::Addr;
 use actix_web::web::ServiceConfig;
 use actors::clock::Clock;
 use actors::lease::LeaseReport;
-use actors::web::{DRAIN_MAX, Drain, Web};
+use actors::web::{DRAIN_MAX, Web};
+use engine::node::lease::LeaseId;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 use crate::api::ServedRoutes;
 use crate::api::waiting::{WaitingRelay, WaitingState};
 use crate::config::Config;
-use crate::listeners::{DeviceListeners, ListenError, OpenSockets, WebListener};
+use crate::deliverer::{Deliverer, DelivererError};
+use crate::listeners::{DeviceListeners, ListenError, OpenSockets, WebListener, stopped};
 use crate::node::{JoinError, JoinedNode, NodeTransport};
 use crate::operator::OperatorToken;
 use crate::relay::{HeldCalls, Relay};
@@ -56,6 +59,9 @@ pub enum StandbyError {
     /// The operator's token cannot be read or generated.
     #[error("cannot read or create the operator token: {0}")]
     OperatorToken(io::Error),
+    /// It cannot deliver.
+    #[error(transparent)]
+    Deliver(#[from] DelivererError),
     /// Nothing could be relayed to another node.
     #[error("the client for other nodes cannot be set up: {0}")]
     Relay(reqwest::Error),
@@ -89,13 +95,13 @@ pub(crate) async fn join(
     }
 }
 
-/// Waits for the lease; returns its epoch with what is open meanwhile, or nothing if the process is
-/// to stop.
+/// Waits until the node is the active one, and delivers meanwhile if it has leases for that;
+/// returns all leases with what is open meanwhile, or nothing if the process is to stop.
 pub(crate) async fn stand_by(
     config: &Config,
     node: &mut JoinedNode,
     asked_to_stop: impl Future<Output = ()>,
-) -> Result<Option<(u64, Standby)>, StandbyError> {
+) -> Result<Option<(BTreeMap<LeaseId, u64>, Standby)>, StandbyError> {
     let mut standby = Standby::default();
     // A lease that is free is there soon: nobody else is asked to wait for that.
     let mut announced = pin!(sleep(STANDBY_AFTER));
@@ -103,9 +109,29 @@ pub(crate) async fn stand_by(
     loop {
         tokio::select! {
             report = node.keeper.next() => match report {
-                LeaseReport::Began(epoch) => return Ok(Some((epoch, standby))),
+                LeaseReport::Began(leases) => {
+                    let is_active = leases.iter().any(|(lease, _)| *lease == LeaseId::Active);
+                    if is_active {
+                        let mut all = standby.deliver_no_more().await;
+                        all.extend(leases);
+                        return Ok(Some((all, standby)));
+                    }
+                    if standby.web.is_empty() {
+                        standby = Standby::announced(config, node)?;
+                    }
+                    standby.deliver(config, node, leases).await?;
+                }
+                LeaseReport::Give(partition) => {
+                    if let Some(deliverer) = &mut standby.deliverer {
+                        deliverer.give(partition).await;
+                    }
+                    node.keeper.given(partition).await;
+                }
                 LeaseReport::Drain | LeaseReport::Left => break,
             },
+            () = failed(standby.deliverer.as_ref()) => {
+                return Err(DelivererError::StoreFailed.into());
+            }
             () = &mut asked_to_stop => break,
             () = &mut announced, if standby.web.is_empty() => {
                 standby = Standby::announced(config, node)?;
@@ -116,14 +142,11 @@ pub(crate) async fn stand_by(
     Ok(None)
 }
 
-/// Returns once web actors have ended their calls.
-pub(crate) async fn stopped(webs: Vec<Addr<Web>>) {
-    // All are asked before the first is waited for.
-    let drained: Vec<_> = webs.iter().map(|web| web.send(Drain)).collect();
-    for drained in drained {
-        if drained.await.is_err() {
-            warn!("a web actor has stopped");
-        }
+/// Returns when the store has failed of a node that delivers.
+async fn failed(deliverer: Option<&Deliverer>) {
+    match deliverer {
+        Some(deliverer) => deliverer.failed().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -133,6 +156,8 @@ pub(crate) struct Standby {
     web: Vec<WaitingWeb>,
     /// With the sockets that it relays from, if it does.
     relay: Option<(Relay, DeviceListeners)>,
+    /// What it delivers, if it does.
+    deliverer: Option<Deliverer>,
 }
 
 impl Standby {
@@ -150,13 +175,46 @@ impl Standby {
         let web = WaitingWeb::start_all(config, Some(node), relaying)?;
         info!(node = %node.id, "standing by until this node has the lease");
         println!("standing by node={}", node.id);
-        Ok(Self { web, relay })
+        Ok(Self {
+            web,
+            relay,
+            deliverer: None,
+        })
+    }
+
+    /// Delivers under these leases, too.
+    async fn deliver(
+        &mut self,
+        config: &Config,
+        node: &JoinedNode,
+        leases: Vec<(LeaseId, u64)>,
+    ) -> Result<(), StandbyError> {
+        let (Some(transport), Some((relay, _))) = (&node.transport, &self.relay) else {
+            return Ok(());
+        };
+        let deliverer = match &mut self.deliverer {
+            Some(deliverer) => deliverer,
+            None => {
+                let started = Deliverer::start(config, transport, relay.active()).await?;
+                self.deliverer.insert(started)
+            }
+        };
+        deliverer.take(leases).await;
+        Ok(())
+    }
+
+    /// Delivers nothing any more; returns the leases for it, which the node still has.
+    async fn deliver_no_more(&mut self) -> BTreeMap<LeaseId, u64> {
+        match self.deliverer.take() {
+            Some(deliverer) => deliverer.stop().await,
+            None => BTreeMap::new(),
+        }
     }
 
     /// Ends: no further call is accepted, and those that the active node answers are completed.
-    async fn end(self) {
-        let servers = servers(self.web);
-        if let Some((relay, _)) = self.relay {
+    async fn end(mut self) {
+        let servers = servers(std::mem::take(&mut self.web));
+        if let Some((relay, _)) = self.relay.take() {
             relay.leave();
             sleep(LEAVING).await;
             let _ = timeout(DRAIN_MAX, stopped(servers.clone())).await;
@@ -164,6 +222,8 @@ impl Standby {
             drop(relay.stop());
         }
         stopped(servers).await;
+        // Last: others deliver once the leases are given up, which is next.
+        self.deliver_no_more().await;
     }
 
     /// Takes over; the sockets stay open for the service, and calls that wait are held for it.

@@ -2,17 +2,22 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use actors::clock::wall_clock;
 use actors::http::{HttpError, trust};
 use store::sealed::{KeyError, MasterKey};
 use store::{
     Backup, Loss, OfflineStore, OpenError, Options, PostgresOpenError, PostgresOptions,
-    PostgresStore, PostgresUrl, RekeyError, RekeyReport, SledStore, Store,
+    PostgresStore, PostgresUrl, Pressure, RekeyError, RekeyReport, SledStore, Store,
 };
+use tokio::time::sleep;
 
 use crate::config::{Config, StoreChoice};
 use crate::setting_file::{UnreadableSettingFile, read, read_if_set};
+
+/// How often it is asked whether the store has failed.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// An open store.
 pub(crate) struct Storage {
@@ -129,6 +134,13 @@ impl UnusedStore {
             Self::Embedded(store) => store.rekey(from, to),
             Self::Postgres(store) => store.rekey(from, to),
         }
+    }
+}
+
+/// Returns when the store has failed.
+pub(crate) async fn failed(store: &dyn Store) {
+    while store.pressure() != Pressure::Failed {
+        sleep(LOOK).await;
     }
 }
 

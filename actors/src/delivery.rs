@@ -7,6 +7,7 @@ mod meters;
 pub mod stream;
 mod supervisor;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use actix::{Actor as _, Addr, Handler, Message};
@@ -19,21 +20,26 @@ use engine::delivery::forwarders::creation;
 use engine::delivery::forwarding::{DeliveryRules, ReplayUnderWay};
 use engine::delivery::mqtt::link::MqttLinkStatus;
 use engine::idempotency::IdempotencyRecord;
-use engine::ids::{CustomerId, DestinationId};
+use engine::ids::{CustomerId, DestinationId, Partition};
+use engine::node::lease::LeaseId;
 use engine::supervision::Unserved;
 use store::sealed::MasterKey;
 use store::{Commit, DeliveryReads};
 use tokio::sync::{mpsc, oneshot};
-use tracing::{Span, error};
+use tracing::{Span, error, warn};
 
 use crate::broker::BrokerConnector;
 use crate::clock::Clock;
 use crate::http::HttpClient;
 use crate::logging::Logging;
+use crate::relay::deliveries::DeliveringNodes;
 pub use connections::BrokerConnections;
 pub use messages::CommandCall;
 
-use messages::{AskDestination, CreateDestination, ForgetCustomer, ForwarderCommand, Reply};
+use messages::{
+    AskDestination, BeginDelivery, CreateDestination, ForgetCustomer, ForwarderCommand,
+    GivePartition, Reply, TakeLeases,
+};
 use supervisor::ForwarderSupervisor;
 
 /// What deliveries need.
@@ -69,31 +75,80 @@ pub fn command_queue() -> (mpsc::Sender<CommandCall>, mpsc::Receiver<CommandCall
     mpsc::channel(COMMANDS_MAX)
 }
 
+/// For which destinations a process delivers.
+#[derive(Clone)]
+pub enum DeliveryShare {
+    /// For all.
+    All,
+    /// For those that these leases are of; other nodes deliver to the others, which the active node
+    /// can reach.
+    Leased(BTreeMap<LeaseId, u64>, Option<DeliveringNodes>),
+}
+
 /// The handle to all destinations.
 #[derive(Clone)]
 pub struct Deliveries {
     supervisor: Addr<ForwarderSupervisor>,
     connections: BrokerConnections,
+    store: Arc<dyn DeliveryReads>,
+    /// The nodes that deliver beside this one.
+    others: Option<DeliveringNodes>,
 }
 
 impl Deliveries {
     /// Starts the supervisor on an arbiter of its own, with a forwarder for each of these
-    /// destinations: slow endpoints of customers must not affect the threads that serve devices.
+    /// destinations that the process delivers to: slow endpoints of customers must not affect the
+    /// threads that serve devices.
     pub fn start(
         parts: DeliveryParts,
+        share: DeliveryShare,
         destinations: Vec<Destination>,
         logging: &Addr<Logging>,
     ) -> Self {
         let arbiter = Arbiter::new().handle();
         let logging = logging.clone();
-        let connections = parts.connections.clone();
+        let (connections, store) = (parts.connections.clone(), Arc::clone(&parts.store));
+        let (leases, others) = match share {
+            DeliveryShare::All => (None, None),
+            DeliveryShare::Leased(leases, others) => (Some(leases), others),
+        };
         let supervisor = ForwarderSupervisor::start_in_arbiter(&arbiter, move |_| {
-            ForwarderSupervisor::new(parts, destinations, logging)
+            ForwarderSupervisor::new(parts, leases, destinations, logging)
         });
         Self {
             supervisor,
             connections,
+            store,
+            others,
         }
+    }
+
+    /// Delivers under these leases, too, to those of these destinations that they are of. Called
+    /// without new ones it finds destinations that were missed.
+    pub async fn take(&self, leases: Vec<(LeaseId, u64)>, destinations: Vec<Destination>) {
+        let taken = self.supervisor.send(TakeLeases(leases, destinations)).await;
+        if taken.is_err() {
+            error!("the supervisor of forwarders has stopped");
+        }
+    }
+
+    /// Delivers to the destinations of a partition no longer; when this returns, nothing more is
+    /// delivered or saved for them.
+    pub async fn give(&self, partition: Partition) {
+        if self
+            .supervisor
+            .send(GivePartition(partition))
+            .await
+            .is_err()
+        {
+            error!("the supervisor of forwarders has stopped");
+        }
+    }
+
+    /// Delivers to a destination that the active node has created, if this process does.
+    pub async fn begin(&self, destination: Destination) -> Result<bool, Unserved> {
+        self.send(|reply| BeginDelivery(Box::new(destination), reply))
+            .await
     }
 
     /// The connection of a destination to its broker.
@@ -108,17 +163,23 @@ impl Deliveries {
         destination: Destination,
         record: Option<IdempotencyRecord>,
     ) -> Result<(), Unserved> {
-        let created = (destination.id, destination.customer.clone());
-        let mut creation = creation(Box::new(destination));
+        let id = destination.id;
+        let mut creation = creation(Box::new(destination.clone()));
         if let Some(record) = record {
             creation.add_record(record);
         }
-        self.send(|reply| CreateDestination {
+        let created = self.send(|reply| CreateDestination {
             creation,
-            destination: created,
+            destination: Box::new(destination),
             reply,
-        })
-        .await
+        });
+        if let (false, Some(others)) = (created.await?, &self.others)
+            && let Err(error) = others.begin(id).await
+        {
+            // The node that is to deliver to it looks for what it missed.
+            warn!(%error, destination = %id, "a destination is not delivered to yet");
+        }
+        Ok(())
     }
 
     /// Changes a destination.
@@ -183,8 +244,12 @@ impl Deliveries {
     /// Stops the forwarders of a customer that is being removed; when this answers, nothing is
     /// written for them any more.
     pub async fn forget(&self, customer: CustomerId) -> Result<(), Unserved> {
-        let answer = self.supervisor.send(ForgetCustomer(customer)).await;
-        answer.map_err(|_| Unserved::Failed)
+        let answer = self.supervisor.send(ForgetCustomer(customer.clone())).await;
+        answer.map_err(|_| Unserved::Failed)?;
+        match &self.others {
+            Some(others) => others.forget(&customer).await,
+            None => Ok(()),
+        }
     }
 
     async fn ask(
@@ -193,15 +258,40 @@ impl Deliveries {
         question: DestinationCommand,
     ) -> Result<DestinationReply, Unserved> {
         let span = Span::current();
-        self.send(|reply| AskDestination {
+        let command = question.clone();
+        let asked = self.send(|reply| AskDestination {
             id,
             request: ForwarderCommand {
-                command: question,
+                command,
                 reply,
                 span,
             },
-        })
-        .await
+        });
+        match (asked.await, &self.others) {
+            (Err(Unserved::Unknown), Some(others)) => self.ask_another(others, id, question).await,
+            (answer, _) => answer,
+        }
+    }
+
+    /// Has another node carry out a command, which delivers to the destination.
+    async fn ask_another(
+        &self,
+        others: &DeliveringNodes,
+        id: DestinationId,
+        question: DestinationCommand,
+    ) -> Result<DestinationReply, Unserved> {
+        let stored = || self.store.destination(id);
+        let known = stored().await.map_err(|_| Unserved::Failed)?;
+        let known = known.filter(|it| it.lease() != LeaseId::Active);
+        let answer = others
+            .ask(known.ok_or(Unserved::Unknown)?, question)
+            .await?;
+        let DestinationReply::Destination(_) = answer else {
+            return Ok(answer);
+        };
+        let changed = stored().await.map_err(|_| Unserved::Failed)?;
+        let changed = changed.ok_or(Unserved::Unknown)?;
+        Ok(DestinationReply::Destination(Box::new(changed)))
     }
 
     async fn send<M, T>(&self, message: impl FnOnce(Reply<T>) -> M) -> Result<T, Unserved>

@@ -13,8 +13,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use engine::ids::Partition;
+use engine::limits::PARTITIONS;
 use engine::node::lease::{
-    LeaseAnswer, LeaseEffect, LeaseRequest, LeaseRules, NodeLease, NodeRole, SteadyTime,
+    LeaseAnswer, LeaseEffect, LeaseId, LeaseRequest, NodeLease, NodeRole, SteadyTime,
 };
 use metrics::{describe_gauge, gauge};
 use store::{FoundStore, NodeDatabase, PostgresOpenError};
@@ -35,6 +37,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const LEAVE_MAX: Duration = Duration::from_secs(2);
 
 const ACTIVE: &str = "signalbox_node_active";
+const DELIVERIES: &str = "signalbox_delivery_partitions";
 
 /// Nothing is received or sent from this time on.
 static HELD_UNTIL: AtomicU64 = AtomicU64::new(u64::MAX);
@@ -54,29 +57,38 @@ pub(crate) async fn held() {
     }
 }
 
-/// Describes the metric of the node, and sets it for one that needs no lease.
+/// Describes the metrics of the node, and sets them for one that needs no lease.
 pub fn describe_active() {
     describe_gauge!(
         ACTIVE,
         "1 while the node holds the lease of its shards, 0 otherwise."
     );
     gauge!(ACTIVE).set(1.0);
+    describe_gauge!(
+        DELIVERIES,
+        "Of how many of the 16 partitions of destinations the node holds the lease."
+    );
+    gauge!(DELIVERIES).set(f64::from(PARTITIONS));
 }
 
-/// What the keeper of the lease reports.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// What the keeper of the leases reports.
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum LeaseReport {
-    /// The node has the lease, in this epoch.
-    Began(u64),
-    /// The node is to stop and give the lease up.
+    /// The node has these leases, each in its epoch.
+    Began(Vec<(LeaseId, u64)>),
+    /// The node is to stop the deliveries of a partition, and then to say so
+    /// ([`LeaseKeeper::given`]).
+    Give(Partition),
+    /// The node is to stop and give all leases up.
     Drain,
-    /// The lease was given up, or there was none.
+    /// All leases were given up, or there were none.
     Left,
 }
 
 enum LeaseCommand {
     StandBy,
-    Stopping,
+    Given(Partition),
+    Drain,
     Release,
     Leave,
 }
@@ -93,7 +105,6 @@ impl LeaseKeeper {
     /// another node has taken it, `superseded` is called, from a thread of no actor.
     pub async fn join(
         database: NodeDatabase,
-        rules: LeaseRules,
         superseded: fn() -> Infallible,
     ) -> Result<(Self, FoundStore), LeaseJoinError> {
         describe_active();
@@ -103,9 +114,10 @@ impl LeaseKeeper {
         let (reply, joined) = oneshot::channel();
         let is_answered = Arc::new(AtomicBool::new(true));
         let runtime = Builder::new_current_thread().enable_all().build()?;
+        let (node, rules) = database.node();
         let thread = LeaseThread {
             database: Arc::new(database),
-            machine: NodeLease::new(steady_time(), rules),
+            machine: NodeLease::new(steady_time(), node, rules),
             asked: None,
             reports: reported,
             is_answered: Arc::clone(&is_answered),
@@ -154,9 +166,14 @@ impl LeaseKeeper {
         Arc::clone(&self.is_answered)
     }
 
+    /// The deliveries of a partition have stopped.
+    pub async fn given(&self, partition: Partition) {
+        self.command(LeaseCommand::Given(partition)).await;
+    }
+
     /// Tells the other nodes that this one stops.
-    pub async fn stopping(&self) {
-        self.command(LeaseCommand::Stopping).await;
+    pub async fn drain(&self) {
+        self.command(LeaseCommand::Drain).await;
     }
 
     /// Gives the lease up, so that another node may take it at once: everything has stopped.
@@ -216,13 +233,16 @@ impl LeaseThread {
                 biased;
                 answer = answered(&mut self.asked) => {
                     self.asked = None;
-                    self.note(answer);
+                    self.note(&answer);
                     self.machine.handle_answer(steady_time(), answer, &mut out);
                 }
                 () = reached(wake) => self.machine.handle_timeout(steady_time(), &mut out),
                 command = commands.recv() => match command {
                     Some(LeaseCommand::StandBy) => {}
-                    Some(LeaseCommand::Stopping) => self.machine.stopping(),
+                    Some(LeaseCommand::Given(partition)) => {
+                        self.machine.given(steady_time(), partition);
+                    }
+                    Some(LeaseCommand::Drain) => self.machine.drain(steady_time()),
                     Some(LeaseCommand::Release) => self.machine.release(steady_time(), &mut out),
                     Some(LeaseCommand::Leave) => return self.database.leave(LEAVE_MAX).await,
                     None => return,
@@ -244,9 +264,23 @@ impl LeaseThread {
                 self.until = until;
                 HELD_UNTIL.store(until.0, Ordering::Release);
             }
-            LeaseEffect::Begin(epoch) => {
-                info!(epoch, "this node has the lease");
-                self.report(LeaseReport::Began(epoch)).await;
+            LeaseEffect::Begin(begun) => {
+                for (lease, epoch) in &begun {
+                    match lease {
+                        LeaseId::Active => info!(epoch, "this node is the active one"),
+                        LeaseId::Deliveries(Partition(partition)) => {
+                            info!(epoch, partition, "this node delivers for a partition");
+                        }
+                    }
+                }
+                self.report(LeaseReport::Began(begun)).await;
+            }
+            LeaseEffect::Give(partition) => {
+                info!(
+                    partition = partition.0,
+                    "this node gives up the deliveries of a partition"
+                );
+                self.report(LeaseReport::Give(partition)).await;
             }
             LeaseEffect::Drain => {
                 info!("this node is to drain");
@@ -266,13 +300,15 @@ impl LeaseThread {
         }
     }
 
-    fn note(&self, answer: LeaseAnswer) {
-        let is_answered = answer != LeaseAnswer::None;
+    fn note(&self, answer: &LeaseAnswer) {
+        let is_answered = *answer != LeaseAnswer::None;
         self.is_answered.store(is_answered, Ordering::Relaxed);
     }
 
-    /// Logs what the node does from now on.
+    /// Shows what the node does from now on.
     fn follow_role(&mut self) {
+        let deliveries = self.machine.deliveries(steady_time());
+        gauge!(DELIVERIES).set(deliveries as f64);
         let role = self.machine.role(steady_time());
         if role == self.role {
             return;
@@ -315,6 +351,7 @@ impl Drop for PanicGuard {
 fn close() {
     HELD_UNTIL.store(0, Ordering::Release);
     gauge!(ACTIVE).set(0.0);
+    gauge!(DELIVERIES).set(0.0);
 }
 
 fn asking(
@@ -323,7 +360,7 @@ fn asking(
     patience_ms: u64,
 ) -> Pin<Box<dyn Future<Output = LeaseAnswer> + Send>> {
     let (database, within) = (Arc::clone(database), Duration::from_millis(patience_ms));
-    Box::pin(async move { database.ask(request, within).await })
+    Box::pin(async move { database.ask(&request, within).await })
 }
 
 /// The answer to the request in progress; never, if there is none.

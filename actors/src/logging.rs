@@ -63,7 +63,8 @@ pub struct Logging {
     clock: Clock,
     commits: Arc<dyn Commit>,
     store: Arc<dyn Maintenance>,
-    kept_for: RetentionPeriods,
+    /// How long data is kept; none, if another node removes it.
+    kept_for: Option<RetentionPeriods>,
     waiting: VecDeque<WriteEntry>,
     /// Whether a sweep is running: there is never a second one at the same time.
     sweeping: bool,
@@ -79,10 +80,22 @@ impl Logging {
         kept_for: RetentionPeriods,
     ) -> Self {
         Self {
+            kept_for: Some(kept_for),
+            ..Self::without_sweeps(clock, commits, store)
+        }
+    }
+
+    /// Creates the actor of a process that removes nothing: another node does.
+    pub fn without_sweeps(
+        clock: Clock,
+        commits: Arc<dyn Commit>,
+        store: Arc<dyn Maintenance>,
+    ) -> Self {
+        Self {
             clock,
             commits,
             store,
-            kept_for,
+            kept_for: None,
             waiting: VecDeque::new(),
             sweeping: false,
             meters: LogMeters::new(),
@@ -125,7 +138,7 @@ impl Logging {
     }
 
     fn sweep(&mut self, ctx: &mut Context<Self>) {
-        if !std::mem::replace(&mut self.sweeping, true) {
+        if self.kept_for.is_some() && !std::mem::replace(&mut self.sweeping, true) {
             self.sweep_on(ctx);
         }
     }
@@ -133,8 +146,11 @@ impl Logging {
     /// Removes what is too old in small steps. Between two sweeps the store has some time for
     /// commits alone: expired data may wait, and there may be much of it.
     fn sweep_on(&mut self, ctx: &mut Context<Self>) {
+        let Some(kept_for) = &self.kept_for else {
+            return;
+        };
         let begun_at = Instant::now();
-        let retention = retention(&self.kept_for, self.clock.now());
+        let retention = retention(kept_for, self.clock.now());
         let swept = self.store.sweep(retention, REMOVED_PER_SWEEP);
         ctx.spawn(swept.into_actor(self).map(move |swept, logging, ctx| {
             logging.sweeping = false;

@@ -9,8 +9,10 @@
 
 pub mod calls;
 pub mod datagrams;
+pub mod deliveries;
 mod frame;
 pub mod identity;
+pub mod news;
 pub mod receiving;
 pub mod sessions;
 

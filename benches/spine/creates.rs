@@ -10,7 +10,9 @@ use std::time::Instant;
 use actix_web::web::ServiceConfig;
 use actors::broker::BrokerConnector;
 use actors::campaigns::{CampaignParts, Campaigns};
-use actors::delivery::{BrokerConnections, Deliveries, DeliveryParts, command_queue};
+use actors::delivery::{
+    BrokerConnections, Deliveries, DeliveryParts, DeliveryShare, command_queue,
+};
 use actors::image_files::ImageFiles;
 use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
@@ -190,7 +192,7 @@ pub(crate) fn serve(
         commits,
         store: shelf.store.clone(),
         devices: line.devices.clone(),
-        deliveries: Deliveries::start(delivering, Vec::new(), &line.logging),
+        deliveries: Deliveries::start(delivering, DeliveryShare::All, Vec::new(), &line.logging),
         jobs: Jobs::start(job_parts, Vec::new(), Vec::new()),
         campaigns: Campaigns::start(campaign_parts, Vec::new()),
         image_files: ImageFiles::at(""),

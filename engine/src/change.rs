@@ -22,9 +22,10 @@ use crate::firmware::update::UpdateState;
 use crate::idempotency::{IdempotencyKey, IdempotencyRecord, IdentifiedDevice};
 use crate::ids::{
     ActionId, CampaignId, ClientId, CustomerId, DestinationId, DeviceKey, Endpoint, Iccid, ImageId,
-    Imsi, JobId, Msisdn, ScheduleId, Shard, SmsId,
+    Imsi, JobId, Msisdn, Partition, ScheduleId, Shard, SmsId,
 };
 use crate::job::{Job, JobDevice};
+use crate::limits::SHARDS;
 use crate::profile::Profile;
 use crate::schedule::{Schedule, ScheduleContents};
 use crate::setting::Setting;
@@ -79,6 +80,41 @@ pub enum Owner {
         /// The epoch in which the holder took it; a later one fences it off.
         epoch: u64,
     },
+    /// Whoever delivers to the destinations of a partition, in one of its epochs.
+    Deliveries {
+        /// The partition.
+        partition: Partition,
+        /// The epoch in which its deliveries were taken.
+        epoch: u64,
+    },
+}
+
+impl Owner {
+    /// What tells whether it is fenced off, and the epoch of the owner.
+    pub fn fence(self) -> Option<(Fence, u64)> {
+        match self {
+            Self::Nobody => None,
+            Self::Shard { shard, epoch } => Some((Fence(shard.0), epoch)),
+            Self::Deliveries { partition, epoch } => Some((Fence::of_deliveries(partition), epoch)),
+        }
+    }
+}
+
+/// The number under which the newest epoch of an owner is stored: that of a shard or, beyond them,
+/// of a partition of deliveries.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Fence(pub u16);
+
+impl Fence {
+    /// That of the deliveries of a partition.
+    pub fn of_deliveries(partition: Partition) -> Self {
+        Self(SHARDS + u16::from(partition.0))
+    }
+
+    /// Whether it is that of a shard.
+    pub fn is_of_shard(self) -> bool {
+        self.0 < SHARDS
+    }
 }
 
 /// A precondition of a batch.

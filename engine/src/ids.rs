@@ -352,6 +352,16 @@ uuid_id! {
     /// Names a destination: where the events of a customer are delivered to.
     DestinationId
 }
+impl DestinationId {
+    /// Which of the nodes that share deliveries deliver to it: those with the lease of this
+    /// partition.
+    pub fn partition(&self) -> Partition {
+        // The last byte is random (RFC 9562 section 5.7).
+        let [.., last] = *self.as_bytes();
+        Partition(last % PARTITIONS)
+    }
+}
+
 uuid_id! {
     /// Names a secret of an API client.
     SecretId

@@ -3,7 +3,7 @@
 pub mod lease;
 pub mod secret;
 
-use crate::ids::NodeId;
+use crate::ids::{NodeId, Partition};
 use crate::moment::Timestamp;
 
 /// What is known of a node, by the clock of the database.
@@ -29,6 +29,8 @@ pub struct KnownNode {
     pub shards: u32,
     /// When its lease ends, if it has one.
     pub lease_ends_at: Option<Timestamp>,
+    /// The partitions whose destinations it delivers to.
+    pub deliveries: Vec<Partition>,
 }
 
 impl KnownNode {
@@ -75,6 +77,7 @@ mod tests {
             is_draining,
             shards,
             lease_ends_at: None,
+            deliveries: vec![],
         };
         for (is_heard, is_draining, shards, state) in [
             (true, false, SHARDS, NodeState::Active),

@@ -23,6 +23,7 @@ pub(super) struct NodeBody {
     name: String,
     state: &'static str,
     shards: u32,
+    delivery_partitions: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     lease_ends_at: Option<String>,
     version: String,
@@ -60,6 +61,7 @@ impl NodeBody {
             state: node.state().word(),
             name: node.name,
             shards: node.shards,
+            delivery_partitions: node.deliveries.len(),
             lease_ends_at: node.lease_ends_at.map(|at| at.iso().to_string()),
             version: node.version,
             addresses: node.addresses,

@@ -7,12 +7,13 @@
 
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::guard::fn_guard;
+use actix_web::guard::{GuardContext, fn_guard};
 use actix_web::http::header::HeaderMap;
 use actix_web::middleware::{Next, from_fn};
 use actix_web::{Error, HttpMessage as _, HttpRequest, HttpResponse, web};
 
 use actors::relay::calls::{RELAYED, RelayedCall};
+use actors::relay::news;
 use actors::relay::receiving::{self, RelayId};
 use actors::web::Connection;
 use engine::ids::NodeId;
@@ -33,13 +34,17 @@ pub fn mount(app: &mut web::ServiceConfig, state: &ApiState) {
                 .wrap(from_fn(as_called)),
         );
     }
-    // The node itself calls this: a call that it relays has the header, whatever its path.
-    let by_node = fn_guard(|context| !context.head().headers().contains_key(RELAYED));
     app.app_data(state.0.clone());
     app.route(
         "/v1/datagrams/{node}/{stream}",
-        web::post().guard(by_node).to(receive),
+        web::post().guard(fn_guard(is_by_node)).to(receive),
     );
+    app.route(news::NEWS, web::get().guard(fn_guard(is_by_node)).to(tell));
+}
+
+/// Whether a node itself calls: a call that it relays has the header, whatever its path.
+fn is_by_node(context: &GuardContext<'_>) -> bool {
+    !context.head().headers().contains_key(RELAYED)
 }
 
 fn call(headers: &HeaderMap) -> Option<RelayedCall> {
@@ -84,4 +89,15 @@ async fn receive(
     }
     let relay = RelayId { node, stream };
     Ok(receiving::receive(relay, body, api.devices.clone()))
+}
+
+/// GET: tells which events are new for as long as the node delivers.
+async fn tell(request: HttpRequest, api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
+    if api.readiness.is_draining() {
+        return Err(ApiError::not_ready());
+    }
+    if let Some(connection) = request.conn_data::<Connection>() {
+        connection.serve();
+    }
+    Ok(news::stream(&*api.store))
 }

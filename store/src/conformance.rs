@@ -60,7 +60,7 @@ pub struct TestBed<'a> {
 /// A property that must hold.
 type Law = fn(&TestBed<'_>);
 
-const LAWS: [(&str, Law); 101] = [
+const LAWS: [(&str, Law); 102] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -358,6 +358,10 @@ const LAWS: [(&str, Law); 101] = [
     (
         "an earlier epoch is fenced off",
         owners::earlier_epoch_is_fenced,
+    ),
+    (
+        "an earlier epoch of deliveries is fenced off",
+        owners::earlier_epoch_of_deliveries_is_fenced,
     ),
     (
         "the first key of the service stays",

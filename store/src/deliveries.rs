@@ -8,7 +8,7 @@ use engine::delivery::destination::Destination;
 use engine::event::Event;
 use engine::ids::{CustomerId, DestinationId, Partition};
 
-use crate::{PartitionNotifier, ReadAnswer};
+use crate::{EventNews, PartitionNotifier, ReadAnswer};
 
 /// The queries of deliveries.
 pub trait DeliveryReads: Send + Sync {
@@ -79,4 +79,12 @@ pub trait DeliveryReads: Send + Sync {
     /// once that is durable and as long as the notifier is held. Events that were stored before are
     /// not reported: the caller asks for those after it has subscribed.
     fn subscribe(&self, customer: CustomerId) -> Arc<PartitionNotifier>;
+
+    /// Returns what learns of the events of all customers that this process stores, as long as it
+    /// is held.
+    fn subscribe_to_all(&self) -> Arc<EventNews>;
+
+    /// Notifies the subscribers of events that another process has stored, once they are durable;
+    /// of all that it may have stored, if it is not known which.
+    fn note_stored_elsewhere(&self, events: Option<Vec<(CustomerId, Partition)>>);
 }

@@ -15,6 +15,7 @@ pub mod conformance;
 mod deliveries;
 mod devices;
 mod directory;
+mod event_news;
 mod firmware;
 mod jobs;
 mod maintenance;
@@ -36,6 +37,7 @@ pub use crate::commit::{Commit, CommitError, Pressure, Receipt};
 pub use crate::deliveries::DeliveryReads;
 pub use crate::devices::{DeviceReads, RestoredPage};
 pub use crate::directory::DirectoryReads;
+pub use crate::event_news::EventNews;
 pub use crate::firmware::FirmwareReads;
 pub use crate::jobs::JobReads;
 pub use crate::maintenance::{Loss, Maintenance, Retention, SWEPT_MS, SweepReport};
@@ -47,6 +49,7 @@ pub use crate::postgres::{
     FoundStore, InvalidPostgresUrl, NewNode, NodeDatabase, PostgresNodes, PostgresOpenError,
     PostgresOptions, PostgresStore, PostgresUrl,
 };
+pub use crate::record::destination::{destination_of_bytes, destination_to_bytes};
 pub use crate::rekey::{RekeyError, RekeyReport};
 pub use crate::sled::{
     BackupFault, CheckReport, Finding, OfflineStore, OpenError, Options, Problem, RestoreError,

@@ -5,11 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use engine::ids::{CustomerId, Partition};
 
-use crate::PartitionNotifier;
+use crate::{EventNews, PartitionNotifier};
 
-/// The notifiers that are held, by customer.
+/// The notifiers that are held.
 #[derive(Default)]
-pub(crate) struct PartitionNotifiers(Mutex<ByCustomer>);
+pub(crate) struct PartitionNotifiers {
+    by_customer: Mutex<ByCustomer>,
+    of_all: Mutex<Vec<Weak<EventNews>>>,
+}
 
 type ByCustomer = HashMap<CustomerId, Vec<Weak<PartitionNotifier>>>;
 
@@ -18,19 +21,49 @@ impl PartitionNotifiers {
     /// from now on, as long as it is held.
     pub(crate) fn subscribe(&self, customer: CustomerId) -> Arc<PartitionNotifier> {
         let notifier = Arc::default();
-        let mut by_customer = self.lock();
+        let mut by_customer = locked(&self.by_customer);
         let notifiers = by_customer.entry(customer).or_default();
         notifiers.retain(|notifier| notifier.strong_count() > 0);
         notifiers.push(Arc::downgrade(&notifier));
         notifier
     }
 
-    /// Notifies the subscribers. Only durable events may be reported.
+    /// What learns of all events that are stored here from now on, as long as it is held.
+    pub(crate) fn subscribe_to_all(&self) -> Arc<EventNews> {
+        let news = Arc::default();
+        locked(&self.of_all).push(Arc::downgrade(&news));
+        news
+    }
+
+    /// Notifies the subscribers of events that were stored here. Only durable events may be
+    /// reported.
     pub(crate) fn notify(&self, begun: Vec<(CustomerId, Partition)>) {
         if begun.is_empty() {
             return;
         }
-        let mut by_customer = self.lock();
+        locked(&self.of_all).retain(|news| {
+            let news = news.upgrade();
+            news.map(|news| news.note(&begun)).is_some()
+        });
+        self.notify_of_others(begun);
+    }
+
+    /// Notifies the subscribers of every customer of all partitions: events may have been stored
+    /// elsewhere.
+    pub(crate) fn notify_of_all(&self) {
+        for notifier in locked(&self.by_customer).values().flatten() {
+            if let Some(notifier) = notifier.upgrade() {
+                Partition::all().for_each(|partition| notifier.note(partition));
+            }
+        }
+    }
+
+    /// Notifies the subscribers of events that were stored here or elsewhere.
+    pub(crate) fn notify_of_others(
+        &self,
+        begun: impl IntoIterator<Item = (CustomerId, Partition)>,
+    ) {
+        let mut by_customer = locked(&self.by_customer);
         for (customer, partition) in begun {
             let Some(notifiers) = by_customer.get_mut(&customer) else {
                 continue;
@@ -46,15 +79,17 @@ impl PartitionNotifiers {
             }
         }
     }
+}
 
-    /// The lock may be poisoned: a map of notifiers is always consistent.
-    fn lock(&self) -> MutexGuard<'_, ByCustomer> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// The lock may be poisoned: notifiers are always consistent.
+fn locked<T>(notifiers: &Mutex<T>) -> MutexGuard<'_, T> {
+    notifiers.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn id(text: &str) -> CustomerId {
@@ -86,8 +121,25 @@ mod tests {
         drop((first, elsewhere));
         notifiers.notify(vec![(one.clone(), Partition(4))]);
         assert!(
-            !notifiers.lock().contains_key(&one),
+            !locked(&notifiers.by_customer).contains_key(&one),
             "nobody is left to tell"
         );
+    }
+
+    #[test]
+    fn what_is_stored_here_is_news_of_all_and_what_is_stored_elsewhere_is_not() {
+        let notifiers = PartitionNotifiers::default();
+        let acme = id("acme");
+        let here = (acme.clone(), Partition(3));
+        let news = notifiers.subscribe_to_all();
+        let notifier = notifiers.subscribe(acme.clone());
+        notifiers.notify(vec![here.clone(), here.clone()]);
+        notifiers.notify_of_others([(acme, Partition(4))]);
+        assert_eq!(notifier.take(), [Partition(3), Partition(4)]);
+        assert_eq!(news.take(), BTreeSet::from([here]));
+        assert_eq!(news.take(), BTreeSet::new());
+        notifiers.notify_of_all();
+        assert_eq!(notifier.take().len(), 16);
+        assert_eq!(news.take(), BTreeSet::new());
     }
 }

@@ -1,6 +1,7 @@
 //! Do two nodes on one database serve as one service, whichever is killed, stopped or drained, and
 //! whatever becomes of the database?
 
+mod delivering;
 mod relayed;
 
 use std::time::Instant;

@@ -13,7 +13,9 @@ use actix_rt::System;
 use actors::arbiters::Arbiters;
 use actors::broker::BrokerConnector;
 use actors::clock::Clock;
-use actors::delivery::{BrokerConnections, Deliveries, DeliveryParts, command_queue};
+use actors::delivery::{
+    BrokerConnections, Deliveries, DeliveryParts, DeliveryShare, command_queue,
+};
 use actors::devices::Devices;
 use actors::http::{HttpClient, HttpOptions};
 use actors::image_files::ImageFiles;
@@ -273,7 +275,7 @@ fn run(
             devices_max: 100,
         };
         let delivering = delivering(doors, clock.clone());
-        let post = Deliveries::start(delivering, Vec::new(), &logging);
+        let post = Deliveries::start(delivering, DeliveryShare::All, Vec::new(), &logging);
         let parts = ArbiterParts {
             clock,
             commits,

@@ -16,7 +16,7 @@ use actix::{
     Actor, ActorContext as _, ActorFutureExt as _, AsyncContext as _, Context, Handler, Recipient,
     WrapFuture as _,
 };
-use engine::change::Batch;
+use engine::change::{Batch, Owner};
 use engine::delivery::command::DestinationReply;
 use engine::delivery::destination::{Destination, DestinationState};
 use engine::delivery::forwarder::{self, ForwarderEffect};
@@ -30,7 +30,7 @@ use tracing::{debug, info, warn};
 
 use crate::deadline_timer::DeadlineTimer;
 use crate::delivery::DeliveryParts;
-use crate::delivery::messages::{ForgetDestination, ForwarderCommand, ForwarderEnded, Reply};
+use crate::delivery::messages::{ForwarderCommand, ForwarderEnded, Reply, StopForwarder};
 use crate::delivery::meters::DeliveryMeters;
 use crate::reply::{answer, refusal};
 
@@ -59,6 +59,8 @@ pub(super) struct ForwarderActor {
     meters: Rc<DeliveryMeters>,
     generation: Generation,
     timer: DeadlineTimer,
+    /// Under which lease it saves its steps.
+    owner: Owner,
     /// Why it ended, unless it panics or the arbiter ends.
     end: Option<ForwarderExit>,
 }
@@ -69,7 +71,7 @@ impl ForwarderActor {
         forwarding: Forwarding,
         notifier: Arc<PartitionNotifier>,
         supervisor: Recipient<ForwarderEnded>,
-        (meters, generation): (Rc<DeliveryMeters>, Generation),
+        (meters, generation, owner): (Rc<DeliveryMeters>, Generation, Owner),
     ) -> Self {
         Self {
             sender: Rc::new(EventSender::new(&parts, forwarding.destination())),
@@ -81,6 +83,7 @@ impl ForwarderActor {
             meters,
             generation,
             timer: DeadlineTimer::default(),
+            owner,
             end: None,
         }
     }
@@ -144,7 +147,9 @@ impl ForwarderActor {
 
     /// The actor handles nothing else until the receipt is there.
     fn commit(&self, batch: Batch, ctx: &mut Context<Self>) {
-        let receipt = self.parts.commits.commit(batch).into_actor(self);
+        let owner = self.owner;
+        let receipt = self.parts.commits.commit(Batch { owner, ..batch });
+        let receipt = receipt.into_actor(self);
         ctx.wait(receipt.map(|receipt, actor, ctx| {
             if let Err(error) = &receipt {
                 warn!(destination = %actor.id(), %error, "a step of a destination was not saved");
@@ -287,10 +292,10 @@ impl Handler<ForwarderCommand> for ForwarderActor {
     }
 }
 
-impl Handler<ForgetDestination> for ForwarderActor {
+impl Handler<StopForwarder> for ForwarderActor {
     type Result = ();
 
-    fn handle(&mut self, _: ForgetDestination, ctx: &mut Context<Self>) {
-        self.take(Input::CustomerRemoved, ctx);
+    fn handle(&mut self, _: StopForwarder, ctx: &mut Context<Self>) {
+        self.take(Input::Stop, ctx);
     }
 }

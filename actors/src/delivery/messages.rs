@@ -3,9 +3,11 @@
 use actix::Message;
 use engine::change::Batch;
 use engine::delivery::command::{DestinationCommand, DestinationReply};
+use engine::delivery::destination::Destination;
 use engine::delivery::forwarders::ForwarderExit;
 use engine::delivery::mqtt::link::BrokerCommand;
-use engine::ids::{CustomerId, DestinationId};
+use engine::ids::{CustomerId, DestinationId, Partition};
+use engine::node::lease::LeaseId;
 use engine::supervision::Generation;
 use engine::supervision::Unserved;
 use tokio::sync::oneshot;
@@ -25,14 +27,31 @@ pub struct CommandCall {
     pub reply: oneshot::Sender<Vec<u8>>,
 }
 
-/// To the supervisor: create a destination.
+/// To the supervisor: create a destination. Answers whether it delivers to it.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct CreateDestination {
     pub(super) creation: Batch,
-    pub(super) destination: (DestinationId, CustomerId),
-    pub(super) reply: Reply<()>,
+    pub(super) destination: Box<Destination>,
+    pub(super) reply: Reply<bool>,
 }
+
+/// To the supervisor: deliver to a destination that another node has created. Answers whether it
+/// does.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct BeginDelivery(pub(super) Box<Destination>, pub(super) Reply<bool>);
+
+/// To the supervisor: deliver under these leases, too, to all destinations that they are of.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct TakeLeases(pub(super) Vec<(LeaseId, u64)>, pub(super) Vec<Destination>);
+
+/// To the supervisor: deliver to the destinations of a partition no longer. Nothing is delivered or
+/// saved for them any more when this is answered.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct GivePartition(pub(super) Partition);
 
 /// To the supervisor: a command for a destination.
 #[derive(Message)]
@@ -66,7 +85,8 @@ pub(super) struct ForwarderCommand {
     pub(super) span: Span,
 }
 
-/// To a forwarder: its customer is removed, with all its data.
+/// To a forwarder: deliver nothing any more. Its customer is removed with all its data, or another
+/// node delivers.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct ForgetDestination;
+pub(super) struct StopForwarder;

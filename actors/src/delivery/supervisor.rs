@@ -1,6 +1,7 @@
 //! The shell of the supervisor of forwarders: performs what [`Forwarders`] decides, and hands
 //! commands for a destination to its forwarder.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use actix::{
     WrapFuture as _,
 };
 use engine::admin_log::entry::Entry;
+use engine::change::Owner;
 use engine::delivery::command::DestinationReply;
 use engine::delivery::destination::Destination;
 use engine::delivery::forwarders::{
@@ -16,6 +18,7 @@ use engine::delivery::forwarders::{
 };
 use engine::delivery::forwarding::Forwarding;
 use engine::ids::{CustomerId, DestinationId};
+use engine::node::lease::LeaseId;
 use engine::supervision::Unserved;
 use engine::supervision::{ActorFailure, Generation};
 use store::{PartitionNotifier, Pressure, Unavailable};
@@ -24,7 +27,8 @@ use tracing::{debug, error, warn};
 use crate::delivery::DeliveryParts;
 use crate::delivery::forwarder::ForwarderActor;
 use crate::delivery::messages::{
-    AskDestination, CreateDestination, ForgetCustomer, ForgetDestination, ForwarderEnded, Reply,
+    AskDestination, BeginDelivery, CreateDestination, ForgetCustomer, ForwarderEnded,
+    GivePartition, Reply, StopForwarder, TakeLeases,
 };
 use crate::delivery::meters::DeliveryMeters;
 use crate::logging::{Logging, WriteEntry};
@@ -45,6 +49,8 @@ pub(crate) struct ForwarderSupervisor {
     forwarders: Forwarders<Addr<ForwarderActor>>,
     meters: Rc<DeliveryMeters>,
     logging: Addr<Logging>,
+    /// The leases under which it delivers; none, if it delivers to all destinations without.
+    leases: Option<BTreeMap<LeaseId, u64>>,
     /// The destinations that exist at the start.
     first: Vec<Destination>,
 }
@@ -52,6 +58,7 @@ pub(crate) struct ForwarderSupervisor {
 impl ForwarderSupervisor {
     pub(super) fn new(
         parts: DeliveryParts,
+        leases: Option<BTreeMap<LeaseId, u64>>,
         first: Vec<Destination>,
         logging: Addr<Logging>,
     ) -> Self {
@@ -60,8 +67,52 @@ impl ForwarderSupervisor {
             forwarders: Forwarders::default(),
             meters: Rc::new(DeliveryMeters::new()),
             logging,
+            leases,
             first,
         }
+    }
+
+    /// Under which lease the steps of a destination are saved; none, if another node delivers to
+    /// it.
+    fn owner_of(&self, destination: &Destination) -> Option<Owner> {
+        let Some(leases) = &self.leases else {
+            return Some(Owner::Nobody);
+        };
+        let lease = destination.lease();
+        let epoch = *leases.get(&lease)?;
+        Some(match lease {
+            LeaseId::Active => Owner::Nobody,
+            LeaseId::Deliveries(partition) => Owner::Deliveries { partition, epoch },
+        })
+    }
+
+    /// Restores the forwarder of a destination, unless it has one or another node delivers; returns
+    /// whether it has one here.
+    fn begin(
+        &mut self,
+        destination: &Destination,
+        creator: Option<Reply<bool>>,
+        ctx: &mut Context<Self>,
+    ) {
+        let (id, is_here) = (destination.id, self.owner_of(destination).is_some());
+        if is_here && !self.forwarders.has(id) {
+            let customer = destination.customer.clone();
+            self.forwarders.restore(id, customer.clone());
+            self.restore(id, customer, creator, ctx);
+        } else if let Some(creator) = creator {
+            answer(creator, Ok(is_here));
+        }
+    }
+
+    /// Ends forwarders; nothing is delivered or saved by them any more when this returns.
+    fn stop(running: Vec<Addr<ForwarderActor>>) -> ResponseFuture<()> {
+        Box::pin(async move {
+            for forwarder in running {
+                if forwarder.send(StopForwarder).await.is_err() {
+                    debug!("a forwarder has stopped");
+                }
+            }
+        })
     }
 
     fn perform(&mut self, id: DestinationId, effects: Effects, ctx: &mut Context<Self>) {
@@ -97,7 +148,7 @@ impl ForwarderSupervisor {
         &self,
         id: DestinationId,
         customer: CustomerId,
-        creator: Option<Reply<()>>,
+        creator: Option<Reply<bool>>,
         ctx: &mut Context<Self>,
     ) {
         let parts = Rc::clone(&self.parts);
@@ -108,7 +159,7 @@ impl ForwarderSupervisor {
             let effect = supervisor.forwarders.handle_restored(now, id, found);
             supervisor.perform(id, effect.into_iter().collect(), ctx);
             if let Some(creator) = creator {
-                answer(creator, Ok(()));
+                answer(creator, Ok(true));
             }
         }));
     }
@@ -120,12 +171,16 @@ impl ForwarderSupervisor {
         (forwarding, notifier): FoundDestination,
         ctx: &Context<Self>,
     ) {
+        // Its lease may have been given up in the meantime.
+        let Some(owner) = self.owner_of(forwarding.destination()) else {
+            return self.forwarders.handle_removed(id);
+        };
         let forwarder = ForwarderActor::new(
             Rc::clone(&self.parts),
             forwarding,
             notifier,
             ctx.address().recipient(),
-            (Rc::clone(&self.meters), generation),
+            (Rc::clone(&self.meters), generation, owner),
         );
         let handle = forwarder.start();
         self.forwarders.handle_spawned(id, generation, handle);
@@ -176,9 +231,8 @@ impl Actor for ForwarderSupervisor {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         ctx.set_mailbox_capacity(QUESTIONS_MAX);
-        for Destination { id, customer, .. } in std::mem::take(&mut self.first) {
-            self.forwarders.restore(id, customer.clone());
-            self.restore(id, customer, None, ctx);
+        for destination in std::mem::take(&mut self.first) {
+            self.begin(&destination, None, ctx);
         }
     }
 }
@@ -189,16 +243,13 @@ impl Handler<CreateDestination> for ForwarderSupervisor {
     fn handle(&mut self, create: CreateDestination, ctx: &mut Context<Self>) {
         let CreateDestination {
             creation,
-            destination: (id, customer),
+            destination,
             reply,
         } = create;
         let receipt = self.parts.commits.commit(creation);
         let receipt = receipt.into_actor(self);
         ctx.spawn(receipt.map(move |saved, supervisor, ctx| match saved {
-            Ok(()) => {
-                supervisor.forwarders.restore(id, customer.clone());
-                supervisor.restore(id, customer, Some(reply), ctx);
-            }
+            Ok(()) => supervisor.begin(&destination, Some(reply), ctx),
             Err(error) => answer(reply, Err(refusal(error))),
         }));
     }
@@ -233,14 +284,42 @@ impl Handler<ForgetCustomer> for ForwarderSupervisor {
     type Result = ResponseFuture<()>;
 
     fn handle(&mut self, forget: ForgetCustomer, _: &mut Context<Self>) -> ResponseFuture<()> {
-        let running = self.forwarders.forget_customer(&forget.0);
-        Box::pin(async move {
-            for forwarder in running {
-                if forwarder.send(ForgetDestination).await.is_err() {
-                    debug!("a forwarder has stopped");
-                }
-            }
-        })
+        Self::stop(self.forwarders.forget_customer(&forget.0))
+    }
+}
+
+impl Handler<BeginDelivery> for ForwarderSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, begin: BeginDelivery, ctx: &mut Context<Self>) {
+        let BeginDelivery(destination, reply) = begin;
+        self.begin(&destination, Some(reply), ctx);
+    }
+}
+
+impl Handler<TakeLeases> for ForwarderSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, take: TakeLeases, ctx: &mut Context<Self>) {
+        let TakeLeases(leases, destinations) = take;
+        if let Some(held) = &mut self.leases {
+            held.extend(leases);
+        }
+        for destination in &destinations {
+            self.begin(destination, None, ctx);
+        }
+    }
+}
+
+impl Handler<GivePartition> for ForwarderSupervisor {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, give: GivePartition, _: &mut Context<Self>) -> ResponseFuture<()> {
+        let GivePartition(partition) = give;
+        if let Some(held) = &mut self.leases {
+            held.remove(&LeaseId::Deliveries(partition));
+        }
+        Self::stop(self.forwarders.forget_partition(partition))
     }
 }
 

@@ -6,6 +6,7 @@ use crate::delivery::backlog::QueuedEvent;
 use crate::event::{EventType, Lifecycle};
 use crate::ids::{CustomerId, DestinationId};
 use crate::moment::Timestamp;
+use crate::node::lease::LeaseId;
 use crate::sealed::Sealed;
 
 /// A system that the events of a customer are delivered to: a cloud integration, a plugin, or the
@@ -32,6 +33,19 @@ pub struct Destination {
     pub created_at: Timestamp,
     /// When it or its state last changed.
     pub updated_at: Timestamp,
+}
+
+impl Destination {
+    /// The lease of the node that delivers to it. A broker is the active node's, which carries out
+    /// the commands that come from there.
+    pub fn lease(&self) -> LeaseId {
+        match self.target {
+            Target::Webhook(_) | Target::Plugin(_) | Target::SmsForwarder(_) => {
+                LeaseId::Deliveries(self.id.partition())
+            }
+            Target::Broker(_) => LeaseId::Active,
+        }
+    }
 }
 
 /// A change of a destination; missing fields keep their value.

@@ -43,8 +43,9 @@ pub enum ForwarderInput<R> {
     Backlog(u64),
     /// A command of a caller.
     Command(DestinationCommand, R),
-    /// The customer is removed with everything stored for it.
-    CustomerRemoved,
+    /// End without a change: the customer is removed with everything stored for it, or another node
+    /// delivers from now on.
+    Stop,
 }
 
 /// An effect of a forwarder, performed in order.
@@ -147,9 +148,7 @@ impl<R> Forwarder<R> {
             ForwarderInput::Command(command, reply) => {
                 self.take_command(m, command, reply, (&mut tasks, &mut effects));
             }
-            ForwarderInput::CustomerRemoved => {
-                effects.push(ForwarderEffect::End(ForwarderExit::Removed))
-            }
+            ForwarderInput::Stop => effects.push(ForwarderEffect::End(ForwarderExit::Removed)),
         }
         self.settle(tasks, effects, out);
     }

@@ -16,7 +16,7 @@ use std::mem;
 use crate::change::{Batch, Change, Expect, UniqueName};
 use crate::delivery::command::DestinationCommand;
 use crate::delivery::destination::Destination;
-use crate::ids::{CustomerId, DestinationId};
+use crate::ids::{CustomerId, DestinationId, Partition};
 use crate::limits::STORE_RETRY_MS;
 use crate::moment::Timestamp;
 use crate::supervision::Unserved;
@@ -142,8 +142,24 @@ impl<H> Forwarders<H> {
     /// Forgets the destinations of a customer that is being removed; returns its running
     /// forwarders, which must end.
     pub fn forget_customer(&mut self, customer: &CustomerId) -> Vec<H> {
+        self.forget(|_, of| of == customer)
+    }
+
+    /// Forgets the destinations of a partition, which another node delivers to from now on; returns
+    /// their running forwarders, which must end.
+    pub fn forget_partition(&mut self, partition: Partition) -> Vec<H> {
+        self.forget(|id, _| id.partition() == partition)
+    }
+
+    /// Whether a destination has a forwarder, or is to have one.
+    pub fn has(&self, id: DestinationId) -> bool {
+        self.by_destination.contains_key(&id)
+    }
+
+    fn forget(&mut self, is_gone: impl Fn(&DestinationId, &CustomerId) -> bool) -> Vec<H> {
         let all = mem::take(&mut self.by_destination).into_iter();
-        let (gone, remaining): (BTreeMap<_, _>, _) = all.partition(|(_, (of, _))| of == customer);
+        let (gone, remaining): (BTreeMap<_, _>, _) =
+            all.partition(|(id, (customer, _))| is_gone(id, customer));
         self.by_destination = remaining;
         gone.keys().for_each(|id| self.supervisor.forget(id));
         let running = gone.into_values().filter_map(|(_, child)| match child {

@@ -1,6 +1,6 @@
 //! Which operations list the nodes of the service and drain one? The OpenAPI descriptions.
 
-use engine::limits::SHARDS;
+use engine::limits::{PARTITIONS, SHARDS};
 use engine::node::NodeState;
 
 use crate::api::openapi::{ApiOperation, Schema, Tag, names};
@@ -36,6 +36,7 @@ pub(in crate::api) fn drain() -> ApiOperation {
 fn node() -> Schema {
     let name = Schema::text().example("gateway-1");
     let shards = Schema::whole(0..=u64::from(SHARDS)).example(1_024_u64);
+    let partitions = Schema::whole(0..=u64::from(PARTITIONS)).example(8_u64);
     let addresses = Schema::list(Schema::text().example("coap://[::]:5683"));
     Schema::object()
         .must("id", Schema::uuid(), "The id of the node.")
@@ -52,6 +53,12 @@ fn node() -> Schema {
              was not heard for as long as a lease lasts.",
         )
         .must("shards", shards, "How many shards it holds.")
+        .must(
+            "deliveryPartitions",
+            partitions,
+            "How many of the 16 partitions of destinations it delivers to. Nodes that reach each \
+             other share them; the events for brokers are delivered by the active node.",
+        )
         .may_never_null(
             "leaseEndsAt",
             names::instant(),

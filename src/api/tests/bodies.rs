@@ -39,7 +39,7 @@ use engine::ids::{
     ActionId, CampaignId, CustomerId, DeviceId, EntryId, EventId, Iccid, Imsi, JobId, Msisdn,
     ScheduleId, TraceId,
 };
-use engine::ids::{ImageId, NodeId};
+use engine::ids::{ImageId, NodeId, Partition};
 use engine::job::{Job, JobDevice, JobOutcome, JobState};
 use engine::moment::{Moment, Timestamp};
 use engine::node::KnownNode;
@@ -262,6 +262,7 @@ fn nodes_with_and_without_a_lease() {
         is_draining: false,
         shards: 1_024,
         lease_ends_at: Some(NOON.plus_s(70)),
+        deliveries: vec![Partition(0), Partition(9)],
     };
     let standby = KnownNode {
         shards: 0,

@@ -14,7 +14,9 @@ use tempfile::TempDir;
 use actors::broker::BrokerConnector;
 use actors::campaigns::{CampaignParts, Campaigns};
 use actors::clock::Clock;
-use actors::delivery::{BrokerConnections, Deliveries, DeliveryParts, command_queue};
+use actors::delivery::{
+    BrokerConnections, Deliveries, DeliveryParts, DeliveryShare, command_queue,
+};
 use actors::devices::Devices;
 use actors::image_files::ImageFiles;
 use actors::jobs::selection::DeviceSelection;
@@ -124,7 +126,7 @@ impl TestService {
         let logging = (clock.clone(), Arc::clone(&commits), store.clone());
         let logging =
             Logging::new(logging.0, logging.1, logging.2, retention_periods(&config)).start();
-        let post = Deliveries::start(delivering, Vec::new(), &logging);
+        let post = Deliveries::start(delivering, DeliveryShare::All, Vec::new(), &logging);
         let job_parts = JobParts {
             clock: clock.clone(),
             commits: Arc::clone(&commits),

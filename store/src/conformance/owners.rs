@@ -1,7 +1,7 @@
 //! Which owner may write to a shard?
 
 use engine::change::{Batch, Change, Owner};
-use engine::ids::Shard;
+use engine::ids::{Partition, Shard};
 use engine::sealed::Sealed;
 
 use super::samples::{acme, batch, customer};
@@ -36,6 +36,29 @@ pub(super) fn earlier_epoch_is_fenced(ground: &TestBed<'_>) {
     let third = wait(store.take_over()).expect("an epoch");
     assert_eq!(commit(&*store, owned(3, second)), Err(CommitError::Fenced));
     assert_eq!(commit(&*store, owned(3, third)), Ok(()));
+}
+
+pub(super) fn earlier_epoch_of_deliveries_is_fenced(ground: &TestBed<'_>) {
+    let owned = |partition, epoch| Batch {
+        owner: Owner::Deliveries {
+            partition: Partition(partition),
+            epoch,
+        },
+        ..owned(0, 0)
+    };
+    let store = ground.open();
+    assert_eq!(commit(&*store, owned(1, 5)), Ok(()));
+    assert_eq!(commit(&*store, owned(1, 4)), Err(CommitError::Fenced));
+    assert_eq!(commit(&*store, owned(2, 4)), Ok(()));
+    // Whoever takes the store over takes no deliveries.
+    assert!(wait(store.take_over()).is_ok());
+    drop(store);
+
+    let store = ground.open();
+    assert_eq!(commit(&*store, owned(1, 4)), Err(CommitError::Fenced));
+    assert_eq!(commit(&*store, owned(1, 5)), Ok(()));
+    assert_eq!(commit(&*store, owned(2, 6)), Ok(()));
+    assert_eq!(commit(&*store, owned(2, 5)), Err(CommitError::Fenced));
 }
 
 pub(super) fn first_server_key_stays(ground: &TestBed<'_>) {

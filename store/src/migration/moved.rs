@@ -1,13 +1,11 @@
 //! What is moved from one engine to the other? Records, whatever rows an engine stores them in.
 
-use engine::change::{Change, Counter, CounterDelta};
+use engine::change::{Change, Counter, CounterDelta, Fence};
 use engine::delivery::backlog::{DeadLetter, PendingRetry, Sequence};
 use engine::delivery::destination::Destination;
 use engine::device::record::DeviceRecord;
 use engine::event::Event;
-use engine::ids::{
-    CustomerId, DestinationId, DeviceKey, EntryId, Iccid, JobId, Partition, Shard, SmsId,
-};
+use engine::ids::{CustomerId, DestinationId, DeviceKey, EntryId, Iccid, JobId, Partition, SmsId};
 use engine::profile::Profile;
 use engine::query::KnownValue;
 use engine::sealed::Sealed;
@@ -48,8 +46,8 @@ pub(crate) enum Moved {
     RemovedJob(JobId),
     /// The last SMS with parts of a reference.
     SmsOfParts(PartsKey, SmsId),
-    /// The newest epoch in which a shard was written.
-    ShardEpoch(Shard, u64),
+    /// The newest epoch of an owner.
+    Epoch(Fence, u64),
 }
 
 /// What there is one of.
@@ -91,7 +89,7 @@ impl Moved {
             | Self::Dead(..)
             | Self::RemovedJob(_)
             | Self::SmsOfParts(..)
-            | Self::ShardEpoch(..) => Vec::new(),
+            | Self::Epoch(..) => Vec::new(),
         };
         let one = |counter| CounterDelta { counter, delta: 1 };
         counters.into_iter().map(one).collect()

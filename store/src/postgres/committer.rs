@@ -389,7 +389,8 @@ impl PostgresCommitter {
         }
         const EPOCH: &str = "SELECT epoch FROM store_state FOR UPDATE";
         const BEGIN: &str = "UPDATE store_state SET epoch = 1 + \
-             greatest(epoch, coalesce((SELECT max(epoch) FROM shard_epoch), 0)) RETURNING epoch";
+             greatest(epoch, (SELECT max(epoch) FROM shard_epoch WHERE shard < 1024)) \
+             RETURNING epoch";
         for _ in 0..TRIES_MAX {
             let connection = self.connection().await?;
             let begun: Result<i64, tokio_postgres::Error> = async {

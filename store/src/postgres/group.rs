@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 
 use deadpool_postgres::ClientWrapper;
-use engine::change::Owner;
+use engine::change::{Fence, Owner};
 use engine::delivery::backlog::Sequence;
 use engine::ids::{CustomerId, Partition};
 
@@ -223,19 +223,21 @@ impl<'a> GroupTransaction<'a> {
 
     /// Whether an owner of a later epoch is known.
     fn is_fenced(&self, owner: Owner) -> bool {
-        let Owner::Shard { shard, epoch } = owner else {
+        let Some((fence, epoch)) = owner.fence() else {
             return false;
         };
-        let written = self.rows.get(&epoch_of(shard.0)).and_then(Option::as_ref);
+        let written = self.rows.get(&epoch_at(fence)).and_then(Option::as_ref);
         let written = written.and_then(|bytes| bytes.as_slice().try_into().ok());
         let written = written.map_or(0, u64::from_be_bytes);
-        epoch < written.max(self.epoch)
+        // Who takes the store over takes all shards, and no deliveries.
+        let begun = if fence.is_of_shard() { self.epoch } else { 0 };
+        epoch < written.max(begun)
     }
 
     /// Records the epoch of an owner that writes.
     fn record_epoch(&mut self, owner: Owner) {
-        if let Owner::Shard { shard, epoch } = owner {
-            let (table, mut row) = epoch_of(shard.0);
+        if let Some((fence, epoch)) = owner.fence() {
+            let (table, mut row) = epoch_at(fence);
             let known = self.rows.get(&(table, row.clone()));
             if known != Some(&Some(epoch.to_be_bytes().to_vec())) {
                 row.push(epoch.into());
@@ -371,14 +373,11 @@ impl<'a> GroupTransaction<'a> {
     }
 
     fn place_of(&self, owner: Owner) -> Option<Place> {
-        match owner {
-            Owner::Shard { shard, .. } => Some(epoch_of(shard.0)),
-            Owner::Nobody => None,
-        }
+        owner.fence().map(|(fence, _)| epoch_at(fence))
     }
 }
 
-/// The row with the epoch in which a shard was written.
-fn epoch_of(shard: u16) -> Place {
-    (SqlTable::ShardEpoch, vec![shard.into()])
+/// The row with the newest epoch of an owner.
+fn epoch_at(Fence(number): Fence) -> Place {
+    (SqlTable::ShardEpoch, vec![number.into()])
 }

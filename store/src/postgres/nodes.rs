@@ -1,15 +1,18 @@
 //! Who has the lease of the shards? What a node asks the database about it, over a connection of
 //! its own, so that no commit delays it.
 //!
-//! All times are of the server's clock. A take-over raises the epoch in the same transaction; it
-//! waits for the commits in progress, which lock the epoch for sharing.
+//! All times are of the server's clock. A take-over begins an epoch in the same transaction; it
+//! waits for the commits in progress, which lock the epoch of the store for sharing.
 
 use std::time::Duration;
 
-use deadpool_postgres::{Object, Pool};
-use engine::ids::NodeId;
+use deadpool_postgres::{Object, Pool, Transaction};
+use engine::change::Fence;
+use engine::ids::{NodeId, Partition};
 use engine::node::KnownNode;
-use engine::node::lease::{LeaseAnswer, LeaseRequest, LeaseRules, LeaseSight};
+use engine::node::lease::{
+    LeaseAnswer, LeaseHolder, LeaseId, LeaseRequest, LeaseRules, LeaseSight, SeenLease,
+};
 use engine::sealed::Sealed;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
@@ -18,8 +21,8 @@ use tokio_postgres::types::ToSql;
 
 use super::fault::PostgresFault;
 use super::open::{
-    PostgresOpenError, PostgresOptions, Server, migrate, no_connection, refuse_newer,
-    refuse_unfinished,
+    PostgresOpenError, PostgresOptions, Server, latest_version, migrate, no_connection,
+    refuse_newer, refuse_unfinished,
 };
 use super::readers::ReaderPools;
 use super::sql_types::{SqlId, SqlTime};
@@ -39,38 +42,60 @@ const FORGET: &str = "DELETE FROM node WHERE place = $1 \
      OR heartbeat_at < clock_timestamp() - interval '1 day' \
      OR name = $2 AND heartbeat_at < clock_timestamp() - lease_ms * interval '1 millisecond'";
 
-/// Records that the node is there, and returns whether it is to drain.
+/// Records that the node is there.
 const BEAT: &str = "INSERT INTO node (id, name, place, version, addresses, lease_ms, draining) \
      VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO UPDATE SET \
      heartbeat_at = clock_timestamp(), draining = node.draining OR excluded.draining \
      RETURNING draining";
 
-/// Whether a lease may be taken from a place, $1.
-const IS_FREE: &str = "(node IS NULL OR ends_at <= clock_timestamp() OR place = $1)";
+const SHARES: &str = "UPDATE node SET shares = $2 WHERE id = $1 AND shares <> $2";
 
-const SEE: &str = "SELECT max(epoch), bool_and(IS_FREE), \
-     bool_and(node IS NULL AND place = $1 \
-         AND ends_at > clock_timestamp() - $3::integer * interval '1 millisecond'), \
-     EXISTS (SELECT FROM node WHERE id <> $2 AND NOT draining \
-         AND heartbeat_at > clock_timestamp() - lease_ms * interval '1 millisecond') \
-     FROM shard_lease";
+/// Renews the leases of a node, $1 in a place, $2, for a time, $3, and shows all of them. A lease
+/// is its own if it was renewed.
+const SEE: &str = "WITH renewed AS ( \
+         UPDATE {table} SET ends_at = clock_timestamp() + {time} WHERE node = $1 {newest} \
+         RETURNING {key}, epoch) \
+     SELECT {key}, coalesce(renewed.epoch, {table}.epoch), renewed.epoch IS NOT NULL, {is free}, \
+         node IS NULL AND place = $2 AND ends_at > clock_timestamp() - {time}, \
+         ends_at <= clock_timestamp() - {time} \
+     FROM {table} LEFT JOIN renewed USING ({key}) ORDER BY {key}";
+
+/// Takes a lease, $5, unless it is of a later epoch than was seen, $6.
+const TAKE: &str = "UPDATE {table} SET node = $1, place = $2, epoch = $4, \
+     ends_at = clock_timestamp() + {time} WHERE {key} = $5 AND epoch <= $6 AND {is free}";
+
+/// The nodes that could take a lease, and whether they share the deliveries.
+const STAYING: &str = "SELECT id, {shares} FROM node WHERE NOT draining \
+     AND heartbeat_at > clock_timestamp() - lease_ms * interval '1 millisecond' ORDER BY id";
+
+/// The version of the schema.
+const VERSION: &str = "SELECT max(version) FROM schema_history";
+
+/// The version with which there are leases of deliveries.
+const DELIVERY_LEASES: u32 = 3;
 
 /// The epoch, and the lock that waits for the commits in progress.
 const LOCK: &str = "SELECT epoch FROM store_state FOR UPDATE";
 
-const TAKE: &str = "UPDATE shard_lease SET node = $2, place = $1, epoch = $3, \
-     ends_at = clock_timestamp() + $4::integer * interval '1 millisecond' \
-     WHERE epoch <= $5 AND IS_FREE";
+/// The epoch after the last one of the active node.
+const NEXT: &str = "SELECT 1 + greatest(epoch, \
+     (SELECT max(epoch) FROM shard_epoch WHERE shard < 1024)) FROM store_state";
 
-const RAISE: &str = "UPDATE store_state SET epoch = 1 + \
-     greatest(epoch, coalesce((SELECT max(epoch) FROM shard_epoch), 0)) RETURNING epoch";
+/// An epoch after the last one of any deliveries.
+const NEXT_OF_DELIVERIES: &str = "SELECT 1 + greatest((SELECT max(epoch) FROM delivery_lease), \
+     (SELECT max(epoch) FROM shard_epoch WHERE shard >= 1024))";
 
-const RENEW: &str = "UPDATE shard_lease \
-     SET ends_at = clock_timestamp() + $3::integer * interval '1 millisecond' \
-     WHERE node = $1 AND epoch = $2 AND epoch = (SELECT epoch FROM store_state)";
+/// Refuses what processes of earlier epochs write.
+const RAISE: &str = "UPDATE store_state SET epoch = $1";
 
-const RELEASE: &str = "UPDATE shard_lease SET node = NULL, ends_at = clock_timestamp() \
-     WHERE node = $1";
+/// Refuses what owners of earlier epochs write.
+const FENCE: &str = "INSERT INTO shard_epoch VALUES ($1, $2) \
+     ON CONFLICT (shard) DO UPDATE SET epoch = excluded.epoch";
+
+const GIVE_UP: &str = "UPDATE {table} SET node = NULL, ends_at = clock_timestamp() \
+     WHERE node = $1 AND {key} = $2 AND epoch = $3";
+
+const RELEASE: &str = "UPDATE {table} SET node = NULL, ends_at = clock_timestamp() WHERE node = $1";
 
 const STOPS: &str = "UPDATE node SET draining = true WHERE id = $1";
 
@@ -78,12 +103,20 @@ const LEAVE: &str = "DELETE FROM node WHERE id = $1";
 
 const LIST: &str = "SELECT id, name, version, addresses, started_at, heartbeat_at, \
      heartbeat_at > clock_timestamp() - lease_ms * interval '1 millisecond', draining, \
-     coalesce(lease.shards, 0), lease.ends_at \
+     coalesce(lease.shards, 0), lease.ends_at, {deliveries} \
      FROM node LEFT JOIN (SELECT node AS holder, \
          sum(last_shard - first_shard + 1)::bigint AS shards, \
          min(shard_lease.ends_at) AS ends_at FROM shard_lease \
          WHERE shard_lease.ends_at > clock_timestamp() GROUP BY node) AS lease \
      ON lease.holder = node.id ORDER BY started_at, id";
+
+/// The partitions whose deliveries a node has, in a list.
+const DELIVERIES: &str = "ARRAY(SELECT partition FROM delivery_lease \
+     WHERE delivery_lease.node = node.id AND delivery_lease.ends_at > clock_timestamp() \
+     ORDER BY partition)";
+
+/// Whether there are such leases.
+const HAS_DELIVERIES: &str = "SELECT to_regclass('delivery_lease') IS NOT NULL";
 
 const DRAIN: &str = "UPDATE node SET draining = true WHERE id = $1 RETURNING id";
 
@@ -102,6 +135,8 @@ pub struct NewNode {
     pub addresses: Vec<String>,
     /// How long its leases are.
     pub rules: LeaseRules,
+    /// Whether it takes a part of the deliveries beside other nodes, which reach it.
+    pub shares: bool,
 }
 
 /// What was in a database before a node joined.
@@ -126,6 +161,11 @@ impl NodeDatabase {
             pool: Server::of(options).pool(1),
             node,
         }
+    }
+
+    /// Which node it is, and how long its leases are.
+    pub fn node(&self) -> (NodeId, LeaseRules) {
+        (self.node.id, self.node.rules)
     }
 
     /// Joins the nodes of this database. A new database gets its tables first; those of an older
@@ -158,7 +198,7 @@ impl NodeDatabase {
     }
 
     /// Asks; there is no answer if the server cannot be reached or takes longer than this.
-    pub async fn ask(&self, request: LeaseRequest, within: Duration) -> LeaseAnswer {
+    pub async fn ask(&self, request: &LeaseRequest, within: Duration) -> LeaseAnswer {
         let asked = async {
             let connecting = timeout(within, self.pool.get()).await;
             let Ok(connection) = connecting else {
@@ -202,19 +242,38 @@ impl NodeDatabase {
 
     async fn answer(
         &self,
-        request: LeaseRequest,
+        request: &LeaseRequest,
         connection: &mut Object,
     ) -> Result<LeaseAnswer, PostgresFault> {
         let id = SqlId(*self.node.id.as_bytes());
         Ok(match request {
-            LeaseRequest::Look => LeaseAnswer::Seen(self.look(connection).await?),
-            LeaseRequest::Acquire { seen } => self.acquire(seen, connection).await?,
-            LeaseRequest::Renew { epoch, is_draining } => {
-                self.renew(epoch, is_draining, connection).await?
+            LeaseRequest::Beat { is_draining } => {
+                LeaseAnswer::Seen(self.beat(*is_draining, connection).await?)
+            }
+            LeaseRequest::Acquire { leases, is_whole } => {
+                let transaction = connection.transaction().await?;
+                let taken = self.take(leases, &transaction).await?;
+                if taken.is_empty() || (*is_whole && taken.len() < leases.len()) {
+                    transaction.rollback().await?;
+                    return Ok(LeaseAnswer::Acquired(vec![]));
+                }
+                transaction.commit().await?;
+                LeaseAnswer::Acquired(taken)
+            }
+            LeaseRequest::GiveUp(lease, epoch) => {
+                let (give_up, number) = (LeaseTable::of(*lease).sql(GIVE_UP), number_of(*lease));
+                let epoch = epoch.cast_signed();
+                connection
+                    .execute(&give_up, &[&id, &number, &epoch])
+                    .await?;
+                LeaseAnswer::GivenUp
             }
             LeaseRequest::Release => {
+                let tables = LeaseTable::of_version(version(connection).await?);
                 let transaction = connection.transaction().await?;
-                transaction.execute(RELEASE, &[&id]).await?;
+                for table in tables {
+                    transaction.execute(&table.sql(RELEASE), &[&id]).await?;
+                }
                 transaction.execute(STOPS, &[&id]).await?;
                 transaction.commit().await?;
                 LeaseAnswer::Released
@@ -222,69 +281,15 @@ impl NodeDatabase {
         })
     }
 
-    async fn look(&self, connection: &Object) -> Result<LeaseSight, PostgresFault> {
-        let is_draining = self.beat(false, connection).await?;
-        let see = connection.prepare_cached(&with_freedom(SEE)).await?;
-        let id = SqlId(*self.node.id.as_bytes());
-        let (place, lease_ms) = (&self.node.place, self.lease_ms());
-        let seen = connection.query_one(&see, &[place, &id, &lease_ms]).await?;
-        Ok(LeaseSight {
-            epoch: seen.get::<_, i64>(0).cast_unsigned(),
-            is_free: seen.get(1),
-            was_given_up_here: seen.get(2),
-            has_others: seen.get(3),
-            is_draining,
-        })
-    }
-
-    async fn acquire(
+    /// Records that the node is there, renews its leases, and shows all of them.
+    async fn beat(
         &self,
-        seen: u64,
-        connection: &mut Object,
-    ) -> Result<LeaseAnswer, PostgresFault> {
-        let transaction = connection.transaction().await?;
-        transaction.query_one(LOCK, &[]).await?;
-        let epoch: i64 = transaction.query_one(RAISE, &[]).await?.get(0);
-        let id = SqlId(*self.node.id.as_bytes());
-        let take = with_freedom(TAKE);
-        let (place, lease_ms, seen) = (&self.node.place, self.lease_ms(), seen.cast_signed());
-        let taken = transaction
-            .execute(&take, &[place, &id, &epoch, &lease_ms, &seen])
-            .await?;
-        // Of several ranges all or none.
-        let ranges = "SELECT count(*) FROM shard_lease";
-        let ranges: i64 = transaction.query_one(ranges, &[]).await?.get(0);
-        if u64::try_from(ranges) != Ok(taken) {
-            transaction.rollback().await?;
-            return Ok(LeaseAnswer::Taken);
-        }
-        transaction.commit().await?;
-        Ok(LeaseAnswer::Granted(epoch.cast_unsigned()))
-    }
-
-    async fn renew(
-        &self,
-        epoch: u64,
         is_draining: bool,
         connection: &Object,
-    ) -> Result<LeaseAnswer, PostgresFault> {
-        let renew = connection.prepare_cached(RENEW).await?;
-        let id = SqlId(*self.node.id.as_bytes());
-        let (epoch, lease_ms) = (epoch.cast_signed(), self.lease_ms());
-        let renewed = connection
-            .execute(&renew, &[&id, &epoch, &lease_ms])
-            .await?;
-        if renewed == 0 {
-            return Ok(LeaseAnswer::Superseded);
-        }
-        let is_draining = self.beat(is_draining, connection).await?;
-        Ok(LeaseAnswer::Renewed { is_draining })
-    }
-
-    async fn beat(&self, is_draining: bool, connection: &Object) -> Result<bool, PostgresFault> {
+    ) -> Result<LeaseSight, PostgresFault> {
+        let (node, lease_ms) = (&self.node, self.lease_ms());
+        let id = SqlId(*node.id.as_bytes());
         let beat = connection.prepare_cached(BEAT).await?;
-        let node = &self.node;
-        let (id, lease_ms) = (SqlId(*node.id.as_bytes()), self.lease_ms());
         let parameters: [&(dyn ToSql + Sync); 7] = [
             &id,
             &node.name,
@@ -294,7 +299,74 @@ impl NodeDatabase {
             &lease_ms,
             &is_draining,
         ];
-        Ok(connection.query_one(&beat, &parameters).await?.get(0))
+        let is_draining = connection.query_one(&beat, &parameters).await?.get(0);
+        let version = version(connection).await?;
+        if version >= DELIVERY_LEASES {
+            // Before its schema is there it takes everything or nothing, and brings that along.
+            let shares = node.shares && version == latest_version();
+            connection.execute(SHARES, &[&id, &shares]).await?;
+        }
+        let mut leases = Vec::new();
+        for table in LeaseTable::of_version(version) {
+            let see = connection.prepare_cached(&table.sql(SEE)).await?;
+            let rows = connection
+                .query(&see, &[&id, &node.place, &lease_ms])
+                .await?;
+            leases.extend(rows.iter().map(|row| table.seen(row)));
+        }
+        let shares = match version >= DELIVERY_LEASES {
+            true => "shares",
+            false => "false",
+        };
+        let staying = STAYING.replace("{shares}", shares);
+        let staying = connection.prepare_cached(&staying).await?;
+        let staying = connection.query(&staying, &[]).await?;
+        let staying = staying.iter().map(|row| {
+            let id: SqlId = row.get(0);
+            (NodeId::from_bytes(id.0), row.get(1))
+        });
+        let staying: Vec<(NodeId, bool)> = staying.collect();
+        let sharing = staying.iter().filter(|(_, shares)| *shares);
+        Ok(LeaseSight {
+            leases,
+            has_others: staying.iter().any(|(id, _)| *id != node.id),
+            sharing: sharing.map(|(id, _)| *id).collect(),
+            is_draining,
+        })
+    }
+
+    /// Takes those of these leases that are free, in a transaction that is not committed yet.
+    async fn take(
+        &self,
+        leases: &[(LeaseId, u64)],
+        transaction: &Transaction<'_>,
+    ) -> Result<Vec<(LeaseId, u64)>, PostgresFault> {
+        let (id, lease_ms) = (SqlId(*self.node.id.as_bytes()), self.lease_ms());
+        transaction.query_one(LOCK, &[]).await?;
+        let mut taken = Vec::new();
+        for (lease, seen) in leases {
+            let next = match lease {
+                LeaseId::Active => NEXT,
+                LeaseId::Deliveries(_) => NEXT_OF_DELIVERIES,
+            };
+            let epoch: i64 = transaction.query_one(next, &[]).await?.get(0);
+            let (take, number) = (LeaseTable::of(*lease).sql(TAKE), number_of(*lease));
+            let seen = seen.cast_signed();
+            let parameters: [&(dyn ToSql + Sync); 6] =
+                [&id, &self.node.place, &lease_ms, &epoch, &number, &seen];
+            if transaction.execute(&take, &parameters).await? == 0 {
+                continue;
+            }
+            match lease {
+                LeaseId::Active => transaction.execute(RAISE, &[&epoch]).await?,
+                LeaseId::Deliveries(partition) => {
+                    let fence = i32::from(Fence::of_deliveries(*partition).0);
+                    transaction.execute(FENCE, &[&fence, &epoch]).await?
+                }
+            };
+            taken.push((*lease, epoch.cast_unsigned()));
+        }
+        Ok(taken)
     }
 
     fn lease_ms(&self) -> i32 {
@@ -320,7 +392,13 @@ impl PostgresNodes {
 impl Nodes for PostgresNodes {
     fn nodes(&self) -> ReadAnswer<Vec<KnownNode>> {
         self.0.ask(|reader| async move {
-            let rows = reader.rows(LIST, &[]).await?;
+            let has_deliveries = reader.row(HAS_DELIVERIES, &[]).await?;
+            let deliveries = match has_deliveries.is_some_and(|row| row.get(0)) {
+                true => DELIVERIES,
+                false => "'{}'::integer[]",
+            };
+            let list = LIST.replace("{deliveries}", deliveries);
+            let rows = reader.rows(&list, &[]).await?;
             Ok(rows.iter().map(known_node).collect())
         })
     }
@@ -349,11 +427,93 @@ fn known_node(row: &Row) -> KnownNode {
         is_draining: row.get(7),
         shards: u32::try_from(shards).unwrap_or_default(),
         lease_ends_at: row.get::<_, Option<SqlTime>>(9).map(|at| at.0),
+        deliveries: row
+            .get::<_, Vec<i32>>(10)
+            .into_iter()
+            .filter_map(|partition| u8::try_from(partition).ok().map(Partition))
+            .collect(),
     }
 }
 
-fn with_freedom(sql: &str) -> String {
-    sql.replace("IS_FREE", IS_FREE)
+async fn version(connection: &Object) -> Result<u32, PostgresFault> {
+    let version = connection.prepare_cached(VERSION).await?;
+    let version: i32 = connection.query_one(&version, &[]).await?.get(0);
+    Ok(version.cast_unsigned())
+}
+
+/// The key of the row of a lease.
+fn number_of(lease: LeaseId) -> i32 {
+    match lease {
+        LeaseId::Active => 0,
+        LeaseId::Deliveries(partition) => partition.0.into(),
+    }
+}
+
+/// A table of leases.
+#[derive(Clone, Copy)]
+enum LeaseTable {
+    /// That of the active node: one row.
+    Shards,
+    /// Those of deliveries.
+    Deliveries,
+}
+
+impl LeaseTable {
+    fn of(lease: LeaseId) -> Self {
+        match lease {
+            LeaseId::Active => Self::Shards,
+            LeaseId::Deliveries(_) => Self::Deliveries,
+        }
+    }
+
+    /// The tables of a version of the schema.
+    fn of_version(version: u32) -> impl Iterator<Item = Self> {
+        let deliveries = (version >= DELIVERY_LEASES).then_some(Self::Deliveries);
+        [Self::Shards].into_iter().chain(deliveries)
+    }
+
+    /// A statement for this table. A lease may be taken if nobody has it, or the process that ran
+    /// in this place. That of the active node is renewed only while no process without leases has
+    /// taken the store over.
+    fn sql(self, sql: &str) -> String {
+        let (table, key, newest) = match self {
+            Self::Shards => {
+                let newest = "AND epoch = (SELECT epoch FROM store_state)";
+                ("shard_lease", "first_shard", newest)
+            }
+            Self::Deliveries => ("delivery_lease", "partition", ""),
+        };
+        let is_free = "(node IS NULL OR ends_at <= clock_timestamp() OR place = $2 AND node <> $1)";
+        sql.replace("{table}", table)
+            .replace("{key}", key)
+            .replace("{newest}", newest)
+            .replace("{is free}", is_free)
+            .replace("{time}", "$3::integer * interval '1 millisecond'")
+    }
+
+    /// What a row says of its lease.
+    fn seen(self, row: &Row) -> SeenLease {
+        let (number, epoch): (i32, i64) = (row.get(0), row.get(1));
+        let id = match self {
+            Self::Shards => LeaseId::Active,
+            Self::Deliveries => {
+                LeaseId::Deliveries(Partition(u8::try_from(number).unwrap_or_default()))
+            }
+        };
+        let holder = match (row.get(2), row.get(3)) {
+            (true, _) => LeaseHolder::Own,
+            (false, true) => LeaseHolder::Nobody {
+                was_given_up_here: row.get(4),
+                is_overdue: row.get(5),
+            },
+            (false, false) => LeaseHolder::Other,
+        };
+        SeenLease {
+            id,
+            epoch: epoch.cast_unsigned(),
+            holder,
+        }
+    }
 }
 
 fn refused(error: &tokio_postgres::Error) -> PostgresOpenError {

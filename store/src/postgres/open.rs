@@ -222,6 +222,14 @@ pub(super) async fn refuse_newer(connection: &mut Object) -> Result<(), Postgres
     Ok(())
 }
 
+/// The version of the schema that this program writes.
+pub(super) fn latest_version() -> u32 {
+    let known = runner();
+    let versions = known.get_migrations().iter();
+    let versions = versions.filter_map(|it| u32::try_from(it.version()).ok());
+    versions.max().unwrap_or_default()
+}
+
 fn runner() -> refinery::Runner {
     let mut runner = migrations::migrations::runner();
     runner.set_migration_table_name(HISTORY);

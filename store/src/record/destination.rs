@@ -121,6 +121,16 @@ struct HeaderV1<'a> {
     value: &'a [u8],
 }
 
+/// A destination as bytes, for another node.
+pub fn destination_to_bytes(destination: &Destination) -> Vec<u8> {
+    write_destination(destination)
+}
+
+/// The destination of such bytes; none, if they are not of a node of this version.
+pub fn destination_of_bytes(bytes: &[u8]) -> Option<Destination> {
+    read_destination(bytes).ok()
+}
+
 /// Writes a destination.
 pub(crate) fn write_destination(destination: &Destination) -> Vec<u8> {
     let record = DestinationV1 {

@@ -58,8 +58,8 @@ use super::ask::{
 };
 use super::ledger::{newest_of, values_of};
 use crate::{
-    DeliveryReads, DeviceReads, DirectoryReads, FirmwareReads, JobReads, PartitionNotifier,
-    ReadAnswer, RestoredPage, SmsReads,
+    DeliveryReads, DeviceReads, DirectoryReads, EventNews, FirmwareReads, JobReads,
+    PartitionNotifier, ReadAnswer, RestoredPage, SmsReads,
 };
 
 impl DeviceReads for SledStore {
@@ -385,6 +385,17 @@ impl DeliveryReads for SledStore {
 
     fn subscribe(&self, customer: CustomerId) -> Arc<PartitionNotifier> {
         self.state.notifiers.subscribe(customer)
+    }
+
+    fn subscribe_to_all(&self) -> Arc<EventNews> {
+        self.state.notifiers.subscribe_to_all()
+    }
+
+    fn note_stored_elsewhere(&self, events: Option<Vec<(CustomerId, Partition)>>) {
+        match events {
+            Some(events) => self.state.notifiers.notify_of_others(events),
+            None => self.state.notifiers.notify_of_all(),
+        }
     }
 }
 

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use engine::change::Owner;
-use engine::ids::Shard;
+use engine::change::{Fence, Owner};
 use sled::{IVec, Tree};
 
 use super::fault::Fault;
@@ -15,8 +14,8 @@ use crate::record::{Unreadable, number};
 pub(super) struct Epochs {
     /// The newest epoch begun; owners of earlier ones are refused.
     begun: u64,
-    /// The newest epoch in which each shard was written.
-    of_shard: HashMap<Shard, u64>,
+    /// The newest epoch in which each owner wrote.
+    written: HashMap<Fence, u64>,
 }
 
 impl Epochs {
@@ -24,7 +23,7 @@ impl Epochs {
     pub(super) fn load(tree: &Tree) -> Result<Self, Fault> {
         let mut epochs = Self {
             begun: 0,
-            of_shard: HashMap::new(),
+            written: HashMap::new(),
         };
         let prefix = key::epoch_begun();
         for row in tree.scan_prefix(&prefix) {
@@ -33,8 +32,8 @@ impl Epochs {
             match key::rest_of(&key, &prefix) {
                 [] => epochs.begun = epoch,
                 [high, low] => {
-                    let shard = Shard(u16::from_be_bytes([*high, *low]));
-                    epochs.of_shard.insert(shard, epoch);
+                    let fence = Fence(u16::from_be_bytes([*high, *low]));
+                    epochs.written.insert(fence, epoch);
                 }
                 _ => return Err(Unreadable::Damaged("an epoch of no shard").into()),
             }
@@ -44,7 +43,9 @@ impl Epochs {
 
     /// Begins an epoch later than any before.
     pub(super) fn begin(&mut self, rows: &mut Overlay<'_>) -> u64 {
-        let newest = self.of_shard.values().copied().fold(self.begun, u64::max);
+        let written = self.written.iter();
+        let written = written.filter(|(fence, _)| fence.is_of_shard());
+        let newest = written.map(|(_, epoch)| *epoch).fold(self.begun, u64::max);
         self.begun = newest.saturating_add(1);
         rows.put(key::epoch_begun().into(), epoch_row(self.begun));
         self.begun
@@ -52,20 +53,21 @@ impl Epochs {
 
     /// Whether an owner of a later epoch is known.
     pub(super) fn fence(&self, owner: Owner) -> bool {
-        let Owner::Shard { shard, epoch } = owner else {
+        let Some((fence, epoch)) = owner.fence() else {
             return false;
         };
-        let newest = self.of_shard.get(&shard).copied().unwrap_or_default();
-        epoch < newest.max(self.begun)
+        let written = self.written.get(&fence).copied().unwrap_or_default();
+        let begun = if fence.is_of_shard() { self.begun } else { 0 };
+        epoch < written.max(begun)
     }
 
     /// Records the epoch of an owner that writes.
     pub(super) fn record(&mut self, owner: Owner, rows: &mut Overlay<'_>) {
-        let Owner::Shard { shard, epoch } = owner else {
+        let Some((fence, epoch)) = owner.fence() else {
             return;
         };
-        if self.of_shard.insert(shard, epoch) != Some(epoch) {
-            rows.put(key::epoch(shard).into(), epoch_row(epoch));
+        if self.written.insert(fence, epoch) != Some(epoch) {
+            rows.put(key::epoch(fence).into(), epoch_row(epoch));
         }
     }
 }

@@ -22,9 +22,9 @@ pub(crate) mod token;
 
 use std::ops::Range;
 
-use engine::change::{Counter, UniqueName};
+use engine::change::{Counter, Fence, UniqueName};
 use engine::customer::ClientOwner;
-use engine::ids::{ClientId, CustomerId, Shard};
+use engine::ids::{ClientId, CustomerId};
 use engine::moment::Timestamp;
 use engine::setting::SettingName;
 
@@ -293,14 +293,14 @@ pub(crate) fn migration() -> Key {
     Builder::of(Table::Migration).end()
 }
 
-/// The newest epoch begun; the prefix of the keys of the shards' epochs.
+/// The newest epoch begun; the prefix of the keys of the epochs of owners.
 pub(crate) fn epoch_begun() -> Key {
     Builder::of(Table::Epoch).end()
 }
 
-/// The epoch in which a shard was last written.
-pub(crate) fn epoch(shard: Shard) -> Key {
-    append(epoch_begun(), &shard.0.to_be_bytes())
+/// The epoch in which an owner last wrote.
+pub(crate) fn epoch(Fence(number): Fence) -> Key {
+    append(epoch_begun(), &number.to_be_bytes())
 }
 
 /// A count.

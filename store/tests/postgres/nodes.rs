@@ -3,10 +3,12 @@
 
 use std::time::Duration;
 
-use engine::change::Change;
-use engine::ids::NodeId;
+use engine::change::{Batch, Change, Owner};
+use engine::ids::{NodeId, Partition};
 use engine::node::NodeState;
-use engine::node::lease::{LeaseAnswer, LeaseRequest, LeaseRules, LeaseSight};
+use engine::node::lease::{
+    LeaseAnswer, LeaseHolder, LeaseId, LeaseRequest, LeaseRules, LeaseSight,
+};
 use engine::sealed::Sealed;
 use store::conformance::samples::{acme, at, batch, device, entry, known};
 use store::conformance::wait;
@@ -29,78 +31,126 @@ const RULES: LeaseRules = LeaseRules {
 fn a_lease_is_taken_once_it_is_free_and_lost_with_it() {
     let cluster = Cluster::new("leases");
     let (first, second) = (cluster.node(1, "here"), cluster.node(2, "there"));
-    let free = LeaseSight {
-        epoch: 0,
-        is_free: true,
+    let free = LeaseHolder::Nobody {
         was_given_up_here: false,
-        has_others: false,
-        is_draining: false,
+        is_overdue: true,
     };
-    assert_eq!(first.ask(LeaseRequest::Look), LeaseAnswer::Seen(free));
-    assert_eq!(first.acquire(0), LeaseAnswer::Granted(1));
-    let held = LeaseSight {
-        epoch: 1,
-        is_free: false,
-        has_others: true,
-        ..free
-    };
-    assert_eq!(second.ask(LeaseRequest::Look), LeaseAnswer::Seen(held));
-    assert_eq!(second.acquire(1), LeaseAnswer::Taken);
-    assert_eq!(first.renew(1), renewed());
+    assert_eq!(first.active(), (0, free));
+    assert_eq!(first.acquire(0), Some(1));
+    assert_eq!(second.active(), (1, LeaseHolder::Other));
+    assert_eq!(second.acquire(1), None);
+    assert_eq!(first.active(), (1, LeaseHolder::Own));
 
     cluster.end_lease();
     // Nobody has taken it yet.
-    assert_eq!(first.renew(1), renewed());
+    assert_eq!(first.active(), (1, LeaseHolder::Own));
     cluster.end_lease();
-    assert_eq!(second.acquire(0), LeaseAnswer::Taken);
-    assert_eq!(second.acquire(1), LeaseAnswer::Granted(2));
-    assert_eq!(first.renew(1), LeaseAnswer::Superseded);
+    assert_eq!(second.acquire(0), None);
+    assert_eq!(second.acquire(1), Some(2));
+    assert_eq!(first.active(), (2, LeaseHolder::Other));
     // It gives up what it does not have.
     assert_eq!(first.ask(LeaseRequest::Release), LeaseAnswer::Released);
-    assert_eq!(second.renew(2), renewed());
+    assert_eq!(second.active(), (2, LeaseHolder::Own));
 
     assert_eq!(second.ask(LeaseRequest::Release), LeaseAnswer::Released);
-    assert_eq!(second.renew(2), LeaseAnswer::Superseded);
     let given_up = |was_given_up_here| {
-        LeaseAnswer::Seen(LeaseSight {
-            epoch: 2,
+        let holder = LeaseHolder::Nobody {
             was_given_up_here,
-            ..free
-        })
+            is_overdue: false,
+        };
+        (2, holder)
     };
-    let elsewhere = cluster.node(3, "here");
-    assert_eq!(elsewhere.ask(LeaseRequest::Look), given_up(false));
-    let LeaseAnswer::Seen(sight) = cluster.node(4, "there").ask(LeaseRequest::Look) else {
-        panic!("the lease is not seen");
-    };
-    assert!(sight.was_given_up_here && sight.has_others);
+    assert_eq!(second.active(), given_up(true));
+    assert_eq!(cluster.node(3, "here").active(), given_up(false));
+    let again = cluster.node(4, "there");
+    assert_eq!(again.active(), given_up(true));
+    assert!(again.see().has_others);
 }
 
 #[test]
-fn a_process_takes_the_lease_of_its_predecessor_in_the_same_place() {
+fn a_process_takes_the_leases_of_its_predecessor_in_the_same_place() {
     let cluster = Cluster::new("places");
-    assert_eq!(cluster.node(1, "here").acquire(0), LeaseAnswer::Granted(1));
-    assert_eq!(cluster.node(2, "there").acquire(1), LeaseAnswer::Taken);
+    assert_eq!(cluster.node(1, "here").acquire(0), Some(1));
+    assert_eq!(cluster.node(2, "there").acquire(1), None);
     let again = cluster.node(3, "here");
-    let LeaseAnswer::Seen(sight) = again.ask(LeaseRequest::Look) else {
-        panic!("the lease is not seen");
+    let free = LeaseHolder::Nobody {
+        was_given_up_here: false,
+        is_overdue: false,
     };
-    assert!(sight.is_free && !sight.was_given_up_here);
-    assert_eq!(again.acquire(1), LeaseAnswer::Granted(2));
+    assert_eq!(again.active(), (1, free));
+    assert_eq!(again.acquire(1), Some(2));
+}
+
+#[test]
+fn nodes_that_reach_each_other_share_the_deliveries() {
+    let cluster = Cluster::new("shared");
+    let (first, second) = (cluster.node(1, "here"), cluster.node(2, "there"));
+    assert_eq!(first.acquire(0), Some(1));
+    assert_eq!(first.see().sharing, [first.id]);
+    assert_eq!(second.see().sharing, [first.id, second.id]);
+    let all = second.see().leases;
+    let deliveries: Vec<_> = all[1..].iter().map(|it| (it.id, it.epoch)).collect();
+    let taken = second.take(&deliveries, false);
+    let ids = |leases: &[(LeaseId, u64)]| leases.iter().map(|(id, _)| *id).collect::<Vec<_>>();
+    assert_eq!((taken.len(), ids(&taken)), (16, ids(&deliveries)));
+    // Nobody else has become active by that.
+    assert_eq!(first.active(), (1, LeaseHolder::Own));
+    assert_eq!(first.take(&taken, false), []);
+
+    let [.., before, (last, epoch)] = *taken else {
+        panic!("{taken:?}");
+    };
+    // It has it in another epoch.
+    second.ask(LeaseRequest::GiveUp(last, epoch - 1));
+    assert_eq!(first.take(&[(last, epoch)], false), []);
+    second.ask(LeaseRequest::GiveUp(last, epoch));
+    let both = [before, (last, epoch)];
+    assert_eq!(first.take(&both, true), []);
+    assert_eq!(first.take(&both, false), [(last, epoch + 1)]);
+
+    let listed = cluster.runtime.block_on(cluster.nodes().nodes()).unwrap();
+    let deliveries: Vec<_> = listed.iter().map(|it| it.deliveries.len()).collect();
+    assert_eq!(deliveries, [1, 15]);
+    assert_eq!(listed[0].deliveries, [Partition(15)]);
+    second.ask(LeaseRequest::Beat { is_draining: true });
+    assert_eq!(first.see().sharing, [first.id]);
+}
+
+#[test]
+fn what_is_written_for_deliveries_that_another_node_has_taken_is_refused() {
+    let cluster = Cluster::new("delivered");
+    let (first, second) = (cluster.node(1, "here"), cluster.node(2, "there"));
+    let lease = LeaseId::Deliveries(Partition(7));
+    assert_eq!(first.take(&[(lease, 0)], false), [(lease, 1)]);
+    let (former, next) = (cluster.store_of_deliveries(), cluster.store_of_deliveries());
+    let of = |epoch, number| Batch {
+        owner: Owner::Deliveries {
+            partition: Partition(7),
+            epoch,
+        },
+        ..known(&device(&acme(), number))
+    };
+    assert_eq!(wait(former.commit(of(1, 1))), Ok(()));
+    cluster.end_lease();
+    assert_eq!(second.take(&[(lease, 1)], false), [(lease, 2)]);
+    assert_eq!(wait(former.commit(of(1, 2))), Err(CommitError::Fenced));
+    assert_eq!(wait(next.commit(of(2, 2))), Ok(()));
+    // It goes on with what it still has.
+    assert_eq!(former.pressure(), Pressure::Open);
 }
 
 #[test]
 fn a_store_of_a_former_epoch_writes_nothing_any_more() {
     let cluster = Cluster::new("fenced");
     let (first, second) = (cluster.node(1, "here"), cluster.node(2, "there"));
-    assert_eq!(first.acquire(0), LeaseAnswer::Granted(1));
+    assert_eq!(first.acquire(0), Some(1));
     let (former, [kept, late]) = (cluster.store(1), [1, 2].map(|it| device(&acme(), it)));
     // None of these batches has an owner: they are compared with the epoch all the same.
     assert_eq!(wait(former.commit(known(&kept))), Ok(()));
     let logged = [1, 200].map(|second| Change::AppendEntry(Box::new(entry(&kept, second, 1))));
     assert_eq!(wait(former.commit(batch(logged.into()))), Ok(()));
     cluster.end_lease();
-    assert_eq!(second.acquire(1), LeaseAnswer::Granted(2));
+    assert_eq!(second.acquire(1), Some(2));
 
     let entries = || {
         cluster
@@ -138,9 +188,9 @@ fn a_store_of_a_former_epoch_writes_nothing_any_more() {
 fn nodes_are_listed_with_their_states_and_drained_by_their_id() {
     let cluster = Cluster::new("listed");
     let (first, second) = (cluster.node(1, "here"), cluster.node(2, "there"));
-    assert_eq!(first.acquire(0), LeaseAnswer::Granted(1));
-    assert_eq!(first.renew(1), renewed());
-    second.ask(LeaseRequest::Look);
+    first.see();
+    assert_eq!(first.acquire(0), Some(1));
+    second.see();
     let nodes = cluster.nodes();
     let states = || {
         let nodes = cluster.runtime.block_on(nodes.nodes()).unwrap();
@@ -160,13 +210,9 @@ fn nodes_are_listed_with_their_states_and_drained_by_their_id() {
     assert_eq!(drained(NodeId::from_bytes([9; 16])), DrainOutcome::Unknown);
     assert_eq!(drained(second.id), DrainOutcome::Begun);
     assert_eq!(states()[1].1, NodeState::Draining);
-    let LeaseAnswer::Seen(sight) = second.ask(LeaseRequest::Look) else {
-        panic!("the lease is not seen");
-    };
-    assert!(sight.is_draining);
+    assert!(second.see().is_draining);
     assert_eq!(drained(first.id), DrainOutcome::Begun);
-    let is_draining = true;
-    assert_eq!(first.renew(1), LeaseAnswer::Renewed { is_draining });
+    assert!(first.see().is_draining);
 
     // A node that was not heard for a lease, and one that holds it still.
     let unheard = "UPDATE listed.node SET heartbeat_at = clock_timestamp() - interval '1 hour'";
@@ -212,6 +258,7 @@ impl Cluster {
             version: "1.0.0".to_owned(),
             addresses: vec!["coap://[::]:5683".to_owned()],
             rules: RULES,
+            shares: true,
         };
         let database = NodeDatabase::of(&options(&self.server, self.schema), node);
         self.runtime.block_on(database.join()).unwrap();
@@ -237,30 +284,52 @@ impl Cluster {
         store
     }
 
+    /// The store as a node opens it that is not active.
+    fn store_of_deliveries(&self) -> PostgresStore {
+        open_with(options(&self.server, self.schema))
+    }
+
     /// What time does.
     fn end_lease(&self) {
-        let schema = self.schema;
-        let end = format!("UPDATE {schema}.shard_lease SET ends_at = clock_timestamp()");
-        self.server.run(DATABASE, &end);
+        for table in ["shard_lease", "delivery_lease"] {
+            let schema = self.schema;
+            let end = format!("UPDATE {schema}.{table} SET ends_at = clock_timestamp()");
+            self.server.run(DATABASE, &end);
+        }
     }
 }
 
 impl TestNode<'_> {
     fn ask(&self, request: LeaseRequest) -> LeaseAnswer {
-        let asking = self.database.ask(request, Duration::from_secs(30));
+        let asking = self.database.ask(&request, Duration::from_secs(30));
         self.runtime.block_on(asking)
     }
 
-    fn acquire(&self, seen: u64) -> LeaseAnswer {
-        self.ask(LeaseRequest::Acquire { seen })
+    fn see(&self) -> LeaseSight {
+        match self.ask(LeaseRequest::Beat { is_draining: false }) {
+            LeaseAnswer::Seen(sight) => sight,
+            other => panic!("the leases are not seen: {other:?}"),
+        }
     }
 
-    fn renew(&self, epoch: u64) -> LeaseAnswer {
-        let is_draining = false;
-        self.ask(LeaseRequest::Renew { epoch, is_draining })
+    /// The lease of the active node: its epoch, and who has it.
+    fn active(&self) -> (u64, LeaseHolder) {
+        let first = self.see().leases[0];
+        assert_eq!(first.id, LeaseId::Active);
+        (first.epoch, first.holder)
     }
-}
 
-fn renewed() -> LeaseAnswer {
-    LeaseAnswer::Renewed { is_draining: false }
+    /// Becomes active, unless anybody was since this epoch; returns the new one.
+    fn acquire(&self, seen: u64) -> Option<u64> {
+        let taken = self.take(&[(LeaseId::Active, seen)], true);
+        taken.first().map(|(_, epoch)| *epoch)
+    }
+
+    fn take(&self, leases: &[(LeaseId, u64)], is_whole: bool) -> Vec<(LeaseId, u64)> {
+        let leases = leases.to_vec();
+        match self.ask(LeaseRequest::Acquire { leases, is_whole }) {
+            LeaseAnswer::Acquired(taken) => taken,
+            other => panic!("no lease is taken: {other:?}"),
+        }
+    }
 }

@@ -291,14 +291,14 @@ fn nobody_relays_without_the_secret_of_the_nodes() {
 }
 
 /// An active node and one that relays to it.
-struct Relaying {
-    pair: Pair,
+pub(super) struct Relaying {
+    pub(super) pair: Pair,
     secrets: TempDir,
     active_address: SocketAddr,
 }
 
 impl Relaying {
-    fn start(server: &PostgresServer) -> Self {
+    pub(super) fn start(server: &PostgresServer) -> Self {
         let secrets = TempDir::new().unwrap();
         let secret = secrets.path().join("secret");
         fs::write(
@@ -332,7 +332,7 @@ impl Relaying {
     }
 
     /// Has the active node give up its lease, and waits for the other one to be active.
-    fn drain(&mut self) {
+    pub(super) fn drain(&mut self) {
         let operator = Caller::operator(&self.pair.standby);
         let listed = operator.request("GET", NODES).expect(200);
         let mut nodes = listed["items"].as_array().unwrap().iter();
@@ -343,7 +343,7 @@ impl Relaying {
         self.pair.take_over();
     }
 
-    fn wait_until_relayed(&self) {
+    pub(super) fn wait_until_relayed(&self) {
         until("that the node which stands by relays", || {
             (status(&self.pair.standby, "/readyz") == Some(200)).then_some(())
         });

@@ -91,7 +91,7 @@ fn a_removed_destination_ends_its_forwarder_once_the_removal_is_durable() {
     assert_eq!(fixture.receipt(Ok(())), [removed, end.clone()]);
 
     let mut forgotten = Fixture::started();
-    assert_eq!(forgotten.take(ForwarderInput::CustomerRemoved), [end]);
+    assert_eq!(forgotten.take(ForwarderInput::Stop), [end]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{CommandRoute, DestinationUnreadable, ForwarderExit, Forwarders, SupervisorEffect};
 use crate::delivery::command::DestinationCommand;
-use crate::ids::{CustomerId, DestinationId};
+use crate::ids::{CustomerId, DestinationId, Partition};
 use crate::limits::{PANICS_MAX, STORE_RETRY_MS};
 use crate::moment::Timestamp;
 use crate::supervision::Unserved;
@@ -101,6 +101,23 @@ fn removing_a_customer_ends_its_forwarders_and_no_others() {
     assert_eq!(forwarders.handle_timeout(others), Some(other));
     assert_eq!(
         fixture.command(&DestinationCommand::Remove),
+        Err(Unserved::Unknown)
+    );
+}
+
+#[test]
+fn a_partition_that_another_node_delivers_to_has_no_forwarders_here() {
+    let mut fixture = Fixture::new();
+    fixture.run();
+    let another = DestinationId::from_bytes([6; 16]);
+    fixture.forwarders.restore(another, acme());
+    assert_ne!(another.partition(), id().partition());
+    let forwarders = &mut fixture.forwarders;
+    assert_eq!(forwarders.forget_partition(Partition(15)), [""; 0]);
+    assert_eq!(forwarders.forget_partition(id().partition()), ["handle"]);
+    assert!(!forwarders.has(id()) && forwarders.has(another));
+    assert_eq!(
+        fixture.command(&DestinationCommand::Restart),
         Err(Unserved::Unknown)
     );
 }

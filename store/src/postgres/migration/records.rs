@@ -2,13 +2,13 @@
 
 use engine::admin_log::payload::EntryPayload;
 use engine::bootstrap::BootstrapScope;
-use engine::change::Change;
+use engine::change::{Change, Fence};
 use engine::definition::{Definition, DefinitionId};
 use engine::delivery::backlog::{QueuedEvent, Sequence};
 use engine::idempotency::{IdempotencyKey, IdentifiedDevice};
 use engine::ids::{
     CampaignId, CustomerId, DestinationId, DeviceKey, EntryId, EventId, Iccid, JobId, Partition,
-    ScheduleId, Shard, SmsId,
+    ScheduleId, SmsId,
 };
 use engine::moment::Timestamp;
 use engine::sms::PartsKey;
@@ -33,8 +33,8 @@ pub(super) type RowReader = fn(&RowCells<'_>) -> Result<Option<Moved>, Unreadabl
 /// columns that order them, by which an index finds them.
 pub(super) const RECORDS: [(SqlTable, &[&str], RowReader); 36] = [
     (SqlTable::ShardEpoch, &["shard"], |row| {
-        let shard = Shard(row.small(0)?);
-        one(Moved::ShardEpoch(shard, row.number(1)?))
+        let fence = Fence(row.small(0)?);
+        one(Moved::Epoch(fence, row.number(1)?))
     }),
     (SqlTable::Customer, &["id"], |row| {
         put(Change::PutCustomer(record::customer::read_customer(
@@ -367,10 +367,11 @@ mod tests {
     use crate::postgres::migration::rows::layout_of;
 
     /// The tables without records: they have one row, are of a process or a node, or count records.
-    const OTHERS: [&str; 8] = [
+    const OTHERS: [&str; 9] = [
         "action_count",
         "campaign_device_count",
         "committer",
+        "delivery_lease",
         "device_count",
         "event_sequence",
         "node",

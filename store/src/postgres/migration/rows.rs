@@ -139,8 +139,8 @@ impl PageRows {
                 ];
                 return self.push(SqlTable::SmsParts, row.into());
             }
-            Moved::ShardEpoch(shard, epoch) => {
-                return self.push(SqlTable::ShardEpoch, vec![shard.0.into(), epoch.into()]);
+            Moved::Epoch(fence, epoch) => {
+                return self.push(SqlTable::ShardEpoch, vec![fence.0.into(), epoch.into()]);
             }
         };
         let batch = Batch {

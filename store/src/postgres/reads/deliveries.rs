@@ -16,7 +16,7 @@ use crate::postgres::readers::Reader;
 use crate::postgres::sql_types::SqlId;
 use crate::record::Unreadable;
 use crate::record::outbox::{read_dead, read_retry};
-use crate::{DeliveryReads, PartitionNotifier, ReadAnswer};
+use crate::{DeliveryReads, EventNews, PartitionNotifier, ReadAnswer};
 
 impl DeliveryReads for PostgresStore {
     fn destination(&self, id: DestinationId) -> ReadAnswer<Option<Destination>> {
@@ -93,6 +93,17 @@ impl DeliveryReads for PostgresStore {
 
     fn subscribe(&self, customer: CustomerId) -> Arc<PartitionNotifier> {
         self.state.notifiers.subscribe(customer)
+    }
+
+    fn subscribe_to_all(&self) -> Arc<EventNews> {
+        self.state.notifiers.subscribe_to_all()
+    }
+
+    fn note_stored_elsewhere(&self, events: Option<Vec<(CustomerId, Partition)>>) {
+        match events {
+            Some(events) => self.state.notifiers.notify_of_others(events),
+            None => self.state.notifiers.notify_of_all(),
+        }
     }
 }
 

@@ -2,12 +2,11 @@
 
 use engine::admin_log::payload::EntryPayload;
 use engine::bootstrap::BootstrapScope;
-use engine::change::Change;
+use engine::change::{Change, Fence};
 use engine::definition::Definition;
 use engine::delivery::backlog::Sequence;
 use engine::ids::{
     CampaignId, CustomerId, DestinationId, DeviceKey, EntryId, Iccid, JobId, Partition, ScheduleId,
-    Shard,
 };
 use engine::sms::PartsKey;
 use sled::Db;
@@ -54,8 +53,8 @@ fn reader(table: Table) -> Option<RecordReader> {
             // The newest epoch begun: there is one.
             [] => Ok(Vec::new()),
             shard => {
-                let shard = Shard(u16::from_be_bytes(exactly(shard)?));
-                one(Moved::ShardEpoch(shard, number::read_epoch(row.value)?))
+                let fence = Fence(u16::from_be_bytes(exactly(shard)?));
+                one(Moved::Epoch(fence, number::read_epoch(row.value)?))
             }
         },
         Table::Customer => |row| put(Change::PutCustomer(customer::read_customer(row.value)?)),

@@ -137,9 +137,9 @@ fn put(
             let place = write_place(parts.device_number, sms);
             rows.put(key::sms::of_parts(parts).into(), place.as_slice().into());
         }
-        Moved::ShardEpoch(shard, epoch) => {
+        Moved::Epoch(fence, epoch) => {
             let row = IVec::from(&write_epoch(epoch));
-            rows.put(key::epoch(shard).into(), row);
+            rows.put(key::epoch(fence).into(), row);
         }
     }
     Ok(())
