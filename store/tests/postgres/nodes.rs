@@ -306,10 +306,11 @@ impl TestNode<'_> {
     }
 
     fn see(&self) -> LeaseSight {
-        match self.ask(LeaseRequest::Beat { is_draining: false }) {
-            LeaseAnswer::Seen(sight) => sight,
-            other => panic!("the leases are not seen: {other:?}"),
-        }
+        let answer = self.ask(LeaseRequest::Beat { is_draining: false });
+        let LeaseAnswer::Seen(sight) = answer else {
+            panic!("the leases are not seen: {answer:?}");
+        };
+        sight
     }
 
     /// The lease of the active node: its epoch, and who has it.
@@ -327,9 +328,10 @@ impl TestNode<'_> {
 
     fn take(&self, leases: &[(LeaseId, u64)], is_whole: bool) -> Vec<(LeaseId, u64)> {
         let leases = leases.to_vec();
-        match self.ask(LeaseRequest::Acquire { leases, is_whole }) {
-            LeaseAnswer::Acquired(taken) => taken,
-            other => panic!("no lease is taken: {other:?}"),
-        }
+        let answer = self.ask(LeaseRequest::Acquire { leases, is_whole });
+        let LeaseAnswer::Acquired(taken) = answer else {
+            panic!("no lease is taken: {answer:?}");
+        };
+        taken
     }
 }
