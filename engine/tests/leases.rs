@@ -54,13 +54,9 @@ fn each_lease_is_had_by_one_node_at_most_and_by_one_after_the_faults() {
     let mut seen = Census::default();
     for seed in 0..SEEDS {
         let mut world = World::new(seed);
-        while world.now < FAULTS_FOR {
-            world.take_step();
-        }
+        world.run_until(FAULTS_FOR);
         world.heal();
-        while world.now < FAULTS_FOR + REST_FOR {
-            world.take_step();
-        }
+        world.run_until(FAULTS_FOR + REST_FOR);
         let served = world.served();
         world.assert_shared(&served);
         while world.now < FAULTS_FOR + 2 * REST_FOR {
@@ -84,9 +80,7 @@ fn what_a_node_gives_up_that_stops_is_taken_by_others_at_once() {
     for seed in 0..SEEDS {
         let mut world = World::new(seed);
         world.heal();
-        while world.now < REST_FOR {
-            world.take_step();
-        }
+        world.run_until(REST_FOR);
         let (place, before) = (world.active(), world.served());
         let (process, stopped_at) = (world.nodes[place].process, world.now);
         world.stop(place);
@@ -118,9 +112,7 @@ fn a_node_that_joins_or_is_drained_moves_no_more_than_it_has_to() {
     for seed in 0..SEEDS {
         let mut world = World::sharing(seed);
         world.heal();
-        while world.now < REST_FOR {
-            world.take_step();
-        }
+        world.run_until(REST_FOR);
         world.assert_shared(&world.served());
         let nodes = world.nodes.len();
         let begun = world.census.begun;
@@ -326,6 +318,12 @@ impl World {
         for node in &mut self.nodes {
             node.cut = (false, false);
             node.stopped_until = 0;
+        }
+    }
+
+    fn run_until(&mut self, time: u64) {
+        while self.now < time {
+            self.take_step();
         }
     }
 

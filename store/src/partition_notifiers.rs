@@ -45,24 +45,23 @@ impl PartitionNotifiers {
             let news = news.upgrade();
             news.map(|news| news.note(&begun)).is_some()
         });
-        self.notify_of_others(begun);
+        self.notify_customers(begun);
     }
 
-    /// Notifies the subscribers of every customer of all partitions: events may have been stored
-    /// elsewhere.
-    pub(crate) fn notify_of_all(&self) {
-        for notifier in locked(&self.by_customer).values().flatten() {
-            if let Some(notifier) = notifier.upgrade() {
-                Partition::all().for_each(|partition| notifier.note(partition));
+    /// Notifies the subscribers of events that were stored elsewhere; of all partitions, if it is
+    /// not known which have some.
+    pub(crate) fn notify_of_others(&self, begun: Option<Vec<(CustomerId, Partition)>>) {
+        match begun {
+            Some(begun) => self.notify_customers(begun),
+            None => {
+                let by_customer = locked(&self.by_customer);
+                let held = by_customer.values().flatten().filter_map(Weak::upgrade);
+                held.for_each(|it| Partition::all().for_each(|partition| it.note(partition)));
             }
         }
     }
 
-    /// Notifies the subscribers of events that were stored here or elsewhere.
-    pub(crate) fn notify_of_others(
-        &self,
-        begun: impl IntoIterator<Item = (CustomerId, Partition)>,
-    ) {
+    fn notify_customers(&self, begun: Vec<(CustomerId, Partition)>) {
         let mut by_customer = locked(&self.by_customer);
         for (customer, partition) in begun {
             let Some(notifiers) = by_customer.get_mut(&customer) else {
@@ -134,11 +133,11 @@ mod tests {
         let news = notifiers.subscribe_to_all();
         let notifier = notifiers.subscribe(acme.clone());
         notifiers.notify(vec![here.clone(), here.clone()]);
-        notifiers.notify_of_others([(acme, Partition(4))]);
+        notifiers.notify_of_others(Some(vec![(acme, Partition(4))]));
         assert_eq!(notifier.take(), [Partition(3), Partition(4)]);
         assert_eq!(news.take(), BTreeSet::from([here]));
         assert_eq!(news.take(), BTreeSet::new());
-        notifiers.notify_of_all();
+        notifiers.notify_of_others(None);
         assert_eq!(notifier.take().len(), 16);
         assert_eq!(news.take(), BTreeSet::new());
     }

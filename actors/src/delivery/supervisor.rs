@@ -86,7 +86,7 @@ impl ForwarderSupervisor {
         })
     }
 
-    /// Restores the forwarder of a destination, unless it has one or another node delivers; returns
+    /// Restores the forwarder of a destination, unless it has one or another node delivers; answers
     /// whether it has one here.
     fn begin(
         &mut self,

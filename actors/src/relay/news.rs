@@ -55,9 +55,10 @@ pub fn end_all() {
 
 /// The stream of what this process stores from now on.
 pub fn stream(store: &dyn DeliveryReads) -> HttpResponse {
+    let begun_after = ENDED.load(Ordering::SeqCst);
     HttpResponse::Ok().streaming(NewsLines {
-        reading: read(store.subscribe_to_all(), ENDED.load(Ordering::SeqCst)),
-        begun_after: ENDED.load(Ordering::SeqCst),
+        reading: read(store.subscribe_to_all(), begun_after),
+        begun_after,
     })
 }
 

@@ -152,6 +152,8 @@ pub struct FoundStore {
 pub struct NodeDatabase {
     pool: Pool,
     node: NewNode,
+    /// The version of the schema with which it shares.
+    latest_version: u32,
 }
 
 impl NodeDatabase {
@@ -160,6 +162,7 @@ impl NodeDatabase {
         Self {
             pool: Server::of(options).pool(1),
             node,
+            latest_version: latest_version(),
         }
     }
 
@@ -303,7 +306,7 @@ impl NodeDatabase {
         let version = version(connection).await?;
         if version >= DELIVERY_LEASES {
             // Before its schema is there it takes everything or nothing, and brings that along.
-            let shares = node.shares && version == latest_version();
+            let shares = node.shares && version == self.latest_version;
             connection.execute(SHARES, &[&id, &shares]).await?;
         }
         let mut leases = Vec::new();

@@ -392,10 +392,7 @@ impl DeliveryReads for SledStore {
     }
 
     fn note_stored_elsewhere(&self, events: Option<Vec<(CustomerId, Partition)>>) {
-        match events {
-            Some(events) => self.state.notifiers.notify_of_others(events),
-            None => self.state.notifiers.notify_of_all(),
-        }
+        self.state.notifiers.notify_of_others(events);
     }
 }
 

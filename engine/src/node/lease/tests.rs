@@ -197,11 +197,7 @@ fn the_active_node_takes_the_leases_that_a_newer_schema_brings_whether_others_re
 fn a_node_gives_up_the_next_partition_when_the_last_one_is_taken() {
     let mut node = active(7);
     node.due(2_000);
-    let mut shared = LeaseSight {
-        sharing: vec![id(1), id(2)],
-        has_others: true,
-        ..held(12, 7)
-    };
+    let mut shared = shared(12);
     node.0.held.retain(|it, _| *it < lease(12));
     shared.leases[12].holder = FREE;
     assert_eq!(node.see(2_010, &shared), [hold_until(11_000)]);
@@ -217,11 +213,6 @@ fn a_node_gives_up_the_next_partition_when_the_last_one_is_taken() {
 fn a_node_gives_up_one_partition_after_the_other_while_it_has_more_than_its_part() {
     let mut node = active(7);
     node.due(2_000);
-    let shared = |own| LeaseSight {
-        sharing: vec![id(1), id(2)],
-        has_others: true,
-        ..held(own, 7)
-    };
     let gives = |partition| LeaseEffect::Give(Partition(partition));
     assert_eq!(
         node.see(2_010, &shared(ALL)),
@@ -250,11 +241,6 @@ fn a_node_gives_up_one_partition_after_the_other_while_it_has_more_than_its_part
 fn a_partition_that_may_not_be_given_up_yet_is_neither_held_nor_lost() {
     let mut node = active(7);
     node.due(2_000);
-    let shared = |own| LeaseSight {
-        sharing: vec![id(1), id(2)],
-        has_others: true,
-        ..held(own, 7)
-    };
     node.see(2_010, &shared(ALL));
     node.due(4_000);
     // The renewal under way still has it.
@@ -298,11 +284,7 @@ fn a_node_takes_its_part_of_what_is_free_and_becomes_active_first() {
 fn what_nobody_takes_is_taken_by_a_node_that_has_its_part() {
     let mut node = active(7);
     node.due(2_000);
-    let mut sight = LeaseSight {
-        sharing: vec![id(1), id(2)],
-        has_others: true,
-        ..held(9, 7)
-    };
+    let mut sight = shared(9);
     node.0.held.retain(|it, _| *it < lease(9));
     for other in &mut sight.leases[9..] {
         other.holder = FREE;
@@ -528,6 +510,15 @@ fn held(count: usize, epoch: u64) -> LeaseSight {
         other.holder = LeaseHolder::Other;
     }
     sight
+}
+
+/// What one of two nodes sees that share the deliveries, and that has so many leases.
+fn shared(count: usize) -> LeaseSight {
+    LeaseSight {
+        sharing: vec![id(1), id(2)],
+        has_others: true,
+        ..held(count, 7)
+    }
 }
 
 /// The lease at a place in the order.

@@ -100,10 +100,7 @@ impl DeliveryReads for PostgresStore {
     }
 
     fn note_stored_elsewhere(&self, events: Option<Vec<(CustomerId, Partition)>>) {
-        match events {
-            Some(events) => self.state.notifiers.notify_of_others(events),
-            None => self.state.notifiers.notify_of_all(),
-        }
+        self.state.notifiers.notify_of_others(events);
     }
 }
 
