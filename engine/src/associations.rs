@@ -30,7 +30,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use dtls::{
-    CertificateChain, CloseReason, Config, DatagramRoute, Effect, Effects, Endpoint,
+    CertificateChain, CipherSuite, CloseReason, Config, DatagramRoute, Effect, Effects, Endpoint,
     HandshakeFailure, Identity, Security, TicketKey,
 };
 use zeroize::Zeroizing;
@@ -1198,6 +1198,14 @@ impl ClaimedIdentity {
                     && authorities.is_some_and(|it| it.admit_session_of(authenticated_at))
             }
         }
+    }
+}
+
+impl AssociationSnapshot {
+    /// The name of a cipher suite, if there is one with this name.
+    pub fn suite_named(name: &str) -> Option<&'static str> {
+        let mut names = CipherSuite::ALL.into_iter().map(CipherSuite::name);
+        names.find(|known| *known == name)
     }
 }
 

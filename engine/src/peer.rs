@@ -56,6 +56,16 @@ impl AssociationId {
         let [a, b, c, d, ..] = *device.as_bytes();
         Self(NonZeroU32::new(u32::from_be_bytes([a, b, c, d])).unwrap_or(NonZeroU32::MIN))
     }
+
+    /// The association with this number.
+    pub fn from_number(number: NonZeroU32) -> Self {
+        Self(number)
+    }
+
+    /// The number.
+    pub fn number(self) -> NonZeroU32 {
+        self.0
+    }
 }
 
 /// What makes a peer the same, in less memory: a table of peers has one for each device.

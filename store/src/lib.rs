@@ -50,6 +50,12 @@ pub use crate::postgres::{
     PostgresOptions, PostgresStore, PostgresUrl,
 };
 pub use crate::record::destination::{destination_of_bytes, destination_to_bytes};
+pub use crate::record::device_call::{
+    device_command_of_bytes, device_command_to_bytes, device_reply_of_bytes, device_reply_to_bytes,
+};
+pub use crate::record::device_view::{
+    association_of_bytes, association_to_bytes, strangers_of_bytes, strangers_to_bytes,
+};
 pub use crate::rekey::{RekeyError, RekeyReport};
 pub use crate::sled::{
     BackupFault, CheckReport, Finding, OfflineStore, OpenError, Options, Problem, RestoreError,

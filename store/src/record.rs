@@ -14,7 +14,9 @@ pub(crate) mod customer;
 pub(crate) mod definition;
 pub(crate) mod destination;
 pub(crate) mod device;
+pub(crate) mod device_call;
 pub(crate) mod device_flags;
+pub(crate) mod device_view;
 pub(crate) mod entry;
 pub(crate) mod entry_place;
 pub(crate) mod event;
@@ -103,6 +105,9 @@ pub(crate) fn damaged<E>(what: &'static str) -> impl FnOnce(E) -> Unreadable {
 mod tests {
     use super::*;
 
+    /// Bits that change the kind, the length and the value of an item of CBOR.
+    const CHANGES: [u8; 4] = [0x01, 0x20, 0x80, 0xff];
+
     #[derive(Debug, Decode, Encode, Eq, PartialEq)]
     #[cbor(array)]
     struct Small {
@@ -155,5 +160,16 @@ mod tests {
                 "{value:?}"
             );
         }
+    }
+
+    /// The bytes, each time with another one changed.
+    pub(super) fn changes(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+        (0..bytes.len()).flat_map(move |place| {
+            CHANGES.map(|change| {
+                let mut changed = bytes.to_vec();
+                changed[place] ^= change;
+                changed
+            })
+        })
     }
 }

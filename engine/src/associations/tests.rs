@@ -600,6 +600,16 @@ fn records_of_sessions_are_read_or_left_out() {
 }
 
 #[test]
+fn a_cipher_suite_is_found_by_its_name() {
+    for suite in CipherSuite::ALL {
+        let name = suite.name();
+        assert_eq!(AssociationSnapshot::suite_named(name), Some(name));
+    }
+    let unknown = AssociationSnapshot::suite_named("TLS_NULL_WITH_NULL_NULL");
+    assert_eq!(unknown, None);
+}
+
+#[test]
 fn no_secret_is_printed() {
     const SECRET: u8 = 0xA7;
     let secrets = AssociationSecrets {

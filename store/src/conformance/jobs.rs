@@ -76,34 +76,14 @@ pub(super) fn have_their_devices_in_order(ground: &TestBed<'_>) {
 pub(super) fn have_outcomes_of_every_kind(ground: &TestBed<'_>) {
     let store = ground.open();
     let meter = device(&acme(), 1);
-    let job = made(&*store, &acme(), 10, 11);
+    let job = made(&*store, &acme(), 10, 16);
     let part = wait(store.restored_part(job.id, 0)).expect("an answer");
     let part = part.expect("the part is there");
     assert_eq!((part.request, part.created), (new_action(), vec![]));
     let accepted = action(&meter, 20, 1).id;
-    let refusals = [
-        SubmitRefusal::NotRegistered,
-        SubmitRefusal::NoAddress,
-        WakeUpRefusal::NoNumber.into(),
-        WakeUpRefusal::NoMessage.into(),
-        WakeUpRefusal::TooOften { max: 4 }.into(),
-        WakeUpRefusal::TooManyOpen { max: 100 }.into(),
-        SubmitRefusal::AddressForbidden(ForbiddenAddress::Own(([10, 0, 0, 1], 5_683).into())),
-        SubmitRefusal::AddressForbidden(ForbiddenAddress::Unheard([127, 0, 0, 1].into())),
-        SubmitRefusal::QueueFull {
-            mode: Mode::SendNow,
-            waiting: 11,
-            max: 10,
-        },
-        SubmitRefusal::DataFull {
-            more: 1,
-            total: 3,
-            max: 2,
-        },
-    ];
     let unserved = [Unserved::Unknown, Unserved::Busy, Unserved::Failed];
     let outcomes = [JobOutcome::Accepted(accepted)].into_iter();
-    let outcomes = outcomes.chain(refusals.map(JobOutcome::Refused));
+    let outcomes = outcomes.chain(refusals().map(JobOutcome::Refused));
     let outcomes = outcomes.chain(unserved.map(JobOutcome::Unserved));
     let outcomes = outcomes.chain([JobOutcome::RequestOpen(accepted)]);
     let devices: Box<[JobDevice]> = part
@@ -170,6 +150,31 @@ pub(super) fn are_removed_with_their_devices(ground: &TestBed<'_>) {
     assert_eq!(wait(store.job_devices(gone.id, wanted((1, 9)))), Ok(vec![]));
     let whole = wait(store.job_devices(kept.id, wanted((1, 1_000))));
     assert_eq!(whole.expect("an answer").len(), 300);
+}
+
+/// A refusal of every kind.
+pub(crate) fn refusals() -> [SubmitRefusal; 11] {
+    [
+        SubmitRefusal::NotRegistered,
+        SubmitRefusal::NoAddress,
+        WakeUpRefusal::NoNumber.into(),
+        WakeUpRefusal::NoMessage.into(),
+        WakeUpRefusal::TooOften { max: 4 }.into(),
+        WakeUpRefusal::TooManyOpen { max: 100 }.into(),
+        SubmitRefusal::AddressForbidden(ForbiddenAddress::Own(([10, 0, 0, 1], 5_683).into())),
+        SubmitRefusal::AddressForbidden(ForbiddenAddress::Unheard([127, 0, 0, 1].into())),
+        SubmitRefusal::AddressForbidden(ForbiddenAddress::WithoutDtls),
+        SubmitRefusal::QueueFull {
+            mode: Mode::SendNow,
+            waiting: 11,
+            max: 10,
+        },
+        SubmitRefusal::DataFull {
+            more: 1,
+            total: 3,
+            max: 2,
+        },
+    ]
 }
 
 /// A job that was created at a second, for devices `d0`, `d1` and so on.

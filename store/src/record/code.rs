@@ -7,13 +7,17 @@ use engine::action::{
 use engine::admin_log::entry::{Category, Subject};
 use engine::bootstrap::{AccountSecurity, BootstrapOperation, BootstrapSecurity, BootstrapState};
 use engine::delivery::destination::{BrokerCommands, DestinationState, JsonPayload, Replay};
+use engine::device::queue::CancelRefusal;
 use engine::device::record::{Connectivity, Logged, ObservationState, Wakefulness};
+use engine::device::snapshot::Presence;
+use engine::device::update::UpdateEnd;
 use engine::event::{EventType, Lifecycle, PayloadKept};
 use engine::firmware::campaign::CampaignState;
 use engine::firmware::update::{DeliveryMethod, UpdateState, UpdateStep};
 use engine::job::JobState;
 use engine::peer::Transport;
 use engine::profile::SecurityRequirement;
+use engine::route::DeviceOperation;
 use engine::schedule::SkipReason;
 use engine::setting::{SettingName, SettingState};
 use engine::sms::address::AddressType;
@@ -179,6 +183,20 @@ codes!(of_sms_status, sms_status, SmsStatus {
 codes!(of_sms_purpose, sms_purpose, SmsPurpose { Message = 1, WakeUp = 2 });
 codes!(of_wake_up, wake_up, WakeUp { Sms = 1 });
 codes!(of_job_state, job_state, JobState { Running = 1, Done = 2, Cancelled = 3 });
+codes!(of_cancel_refusal, cancel_refusal, CancelRefusal { NotPending = 1, NotScheduled = 2 });
+codes!(of_update_end, update_end, UpdateEnd { Cancelled = 1, TimeOver = 2 });
+codes!(of_presence, presence, Presence { Unregistered = 1, Awake = 2, Asleep = 3 });
+codes!(of_device_operation, device_operation, DeviceOperation {
+    Register = 1,
+    Update = 2,
+    Deregister = 3,
+    Send = 4,
+    Notify = 5,
+    Data = 6,
+    Bootstrap = 7,
+    Handshake = 8,
+    Unknown = 9,
+});
 codes!(of_unserved, unserved, Unserved { Unknown = 1, Busy = 2, Failed = 3 });
 codes!(of_setting, setting, SettingName { Lwm2mPassiveReporting = 1 });
 codes!(of_setting_state, setting_state, SettingState { Enabled = 1, Disabled = 2 });

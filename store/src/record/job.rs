@@ -70,7 +70,7 @@ struct JobDeviceV1<'a> {
 }
 
 #[derive(Decode, Encode)]
-enum JobOutcomeV1 {
+pub(super) enum JobOutcomeV1 {
     #[n(0)]
     #[cbor(array)]
     Accepted(#[n(0)] ByteArray<16>),
@@ -205,7 +205,7 @@ pub(crate) fn read_job_part(value: &[u8]) -> Result<Vec<JobDevice>, Unreadable> 
     let device = |record: JobDeviceV1<'_>| {
         Ok(JobDevice {
             device: device_id(record.device)?,
-            outcome: record.outcome.map(read_outcome).transpose()?,
+            outcome: record.outcome.map(read_job_outcome).transpose()?,
         })
     };
     records.into_iter().map(device).collect()
@@ -214,11 +214,12 @@ pub(crate) fn read_job_part(value: &[u8]) -> Result<Vec<JobDevice>, Unreadable> 
 fn device_record(device: &JobDevice) -> JobDeviceV1<'_> {
     JobDeviceV1 {
         device: device.device.as_str(),
-        outcome: device.outcome.map(outcome_record),
+        outcome: device.outcome.map(job_outcome_record),
     }
 }
 
-fn outcome_record(outcome: JobOutcome) -> JobOutcomeV1 {
+/// The record of an outcome.
+pub(super) fn job_outcome_record(outcome: JobOutcome) -> JobOutcomeV1 {
     let whole = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX);
     match outcome {
         JobOutcome::Accepted(action) => JobOutcomeV1::Accepted(ByteArray::from(*action.as_bytes())),
@@ -253,7 +254,8 @@ fn outcome_record(outcome: JobOutcome) -> JobOutcomeV1 {
     }
 }
 
-fn read_outcome(record: JobOutcomeV1) -> Result<JobOutcome, Unreadable> {
+/// The outcome of a record.
+pub(super) fn read_job_outcome(record: JobOutcomeV1) -> Result<JobOutcome, Unreadable> {
     let whole = |bytes: u64| usize::try_from(bytes).map_err(damaged("a number of bytes"));
     let refusal = match record {
         JobOutcomeV1::Accepted(action) => {

@@ -107,7 +107,7 @@ struct PskV1<'a> {
 
 #[derive(Decode, Encode)]
 #[cbor(array)]
-struct PublicKeyV1<'a> {
+pub(super) struct PublicKeyV1<'a> {
     #[cbor(b(0), with = "minicbor::bytes")]
     point: &'a [u8],
 }
@@ -148,7 +148,7 @@ pub(crate) fn read_profile(value: &[u8]) -> Result<Profile, Unreadable> {
         imsi: record.imsi.map(imsi).transpose()?,
         msisdn: record.msisdn.map(msisdn).transpose()?,
         ip: record.ip,
-        endpoint: Endpoint::parse(record.endpoint).map_err(damaged("no endpoint name"))?,
+        endpoint: endpoint_name(record.endpoint)?,
         name: record.name.map(Into::into),
         credentials: record
             .credentials
@@ -210,7 +210,8 @@ fn psk_record(psk: &Psk) -> PskV1<'_> {
     }
 }
 
-fn public_key_record(key: &RawPublicKey) -> PublicKeyV1<'_> {
+/// The record of a raw public key.
+pub(super) fn public_key_record(key: &RawPublicKey) -> PublicKeyV1<'_> {
     PublicKeyV1 { point: key.point() }
 }
 
@@ -251,7 +252,8 @@ fn read_psk(record: PskV1<'_>) -> Result<Psk, Unreadable> {
     })
 }
 
-fn read_public_key(record: PublicKeyV1<'_>) -> Result<RawPublicKey, Unreadable> {
+/// Reads a raw public key.
+pub(super) fn read_public_key(record: PublicKeyV1<'_>) -> Result<RawPublicKey, Unreadable> {
     RawPublicKey::from_point(record.point).map_err(damaged("no public key"))
 }
 
@@ -286,6 +288,11 @@ pub(super) fn iccid(text: &str) -> Result<Iccid, Unreadable> {
 /// Reads an IMSI.
 pub(super) fn imsi(text: &str) -> Result<Imsi, Unreadable> {
     Imsi::parse(text).map_err(damaged("no IMSI"))
+}
+
+/// Reads an endpoint name.
+pub(super) fn endpoint_name(text: &str) -> Result<Endpoint, Unreadable> {
+    Endpoint::parse(text).map_err(damaged("no endpoint name"))
 }
 
 fn msisdn(text: &str) -> Result<Msisdn, Unreadable> {
