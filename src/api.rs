@@ -77,7 +77,6 @@ use actors::delivery::stream::{EventStreams, StreamParts};
 use actors::devices::Devices;
 use actors::image_files::ImageFiles;
 use actors::jobs::Jobs;
-use actors::relay::{news, receiving};
 use actors::smpp::Smpp;
 use actors::sms::network::SmsNetwork;
 use engine::delivery::address::policy::AddressPolicy;
@@ -339,12 +338,10 @@ impl ApiState {
     }
 
     /// From now on the service only completes accepted calls, and `/readyz` answers 503. Streams of
-    /// events, and of datagrams that other nodes relay, are never complete, and end.
+    /// events are never complete, and end.
     pub fn set_draining(&self) {
         self.0.readiness.enter(ServicePhase::Draining);
         self.0.streams.end_all();
-        receiving::end_all();
-        news::end_all();
     }
 }
 

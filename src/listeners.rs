@@ -45,29 +45,39 @@ pub(crate) struct Listeners {
     pub(crate) certificate: Option<Arc<Certificate>>,
     /// That of the operator API, if it has an address of its own.
     pub(crate) operator: Option<WebListener>,
-    /// That for other nodes, if they can relay to this one.
-    pub(crate) nodes: Option<NodeListener>,
-    pub(crate) devices: DeviceListeners,
 }
 
-/// The sockets that a node had open while it stood by: what waits in them is served.
+/// The sockets of the API that a node had open while it stood by: what waits in them is served.
 #[derive(Default)]
 pub(crate) struct OpenSockets {
     /// That of the API.
     pub(crate) http: Option<TcpListener>,
     /// That of the operator API, if it has an address of its own.
     pub(crate) operator: Option<TcpListener>,
-    /// Those for devices, if the node relayed.
-    pub(crate) devices: Option<DeviceListeners>,
 }
 
 /// The listeners for devices.
 pub(crate) struct DeviceListeners {
+    pub(crate) at: DeviceAddresses,
+    /// One of each per thread that serves devices.
+    pub(crate) sockets: Vec<Open>,
+}
+
+/// Where devices are heard.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DeviceAddresses {
     pub(crate) coap: SocketAddr,
     pub(crate) coaps: SocketAddr,
     pub(crate) udp: SocketAddr,
-    /// One of each per arbiter.
-    pub(crate) sockets: Vec<Open>,
+}
+
+/// Every address at which the service listens.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ListeningAt {
+    pub(crate) http: SocketAddr,
+    /// That of the operator API, if it has an address of its own.
+    pub(crate) operator: Option<SocketAddr>,
+    pub(crate) devices: DeviceAddresses,
 }
 
 impl DeviceListeners {
@@ -78,41 +88,19 @@ impl DeviceListeners {
         let udp = SharedListener::open("UDP", config.udp, arbiters)?;
         let all = coap.sockets.into_iter().zip(coaps.sockets).zip(udp.sockets);
         let open = |((coap, coaps), udp)| Open { coap, coaps, udp };
-        Ok(Self {
+        let at = DeviceAddresses {
             coap: coap.address,
             coaps: coaps.address,
             udp: udp.address,
-            sockets: all.map(open).collect(),
-        })
-    }
-
-    /// Further handles of the sockets, which receive the same datagrams.
-    pub(crate) fn try_clone(&self) -> Result<Vec<Open>, ListenError> {
-        let clone = |open: &Open| {
-            Ok(Open {
-                coap: open.coap.try_clone().map_err(refused("CoAP", self.coap))?,
-                coaps: open
-                    .coaps
-                    .try_clone()
-                    .map_err(refused("CoAP over DTLS", self.coaps))?,
-                udp: open.udp.try_clone().map_err(refused("UDP", self.udp))?,
-            })
         };
-        self.sockets.iter().map(clone).collect()
+        let sockets = all.map(open).collect();
+        Ok(Self { at, sockets })
     }
 }
 
 impl Listeners {
-    /// Opens them all, but for those that are open.
-    pub(crate) fn open(
-        config: &Config,
-        transport: Option<&NodeTransport>,
-        open: OpenSockets,
-    ) -> Result<Self, ListenError> {
-        let devices = match open.devices {
-            Some(devices) => devices,
-            None => DeviceListeners::open(config)?,
-        };
+    /// Opens those that are not open.
+    pub(crate) fn open(config: &Config, open: OpenSockets) -> Result<Self, ListenError> {
         let files = config.tls();
         let certificate = files.map(|(cert, key)| Certificate::load(cert, key));
         let certificate = certificate.transpose()?;
@@ -126,13 +114,20 @@ impl Listeners {
             http: WebListener::open(http, ServedRoutes::at_api(config), with)?,
             certificate,
             operator: operator.transpose()?,
-            nodes: transport
-                .map(|it| NodeListener::open(config, it))
-                .transpose()?,
-            devices,
         })
     }
 
+    /// Where the service listens, which hears devices at these addresses.
+    pub(crate) fn at(&self, devices: DeviceAddresses) -> ListeningAt {
+        ListeningAt {
+            http: self.http.address,
+            operator: self.operator.as_ref().map(|web| web.address),
+            devices,
+        }
+    }
+}
+
+impl ListeningAt {
     /// Where devices download images: as the configuration says, or at the service's own addresses,
     /// unless they are every address of the machine.
     pub(crate) fn downloads(&self, config: &Config) -> DownloadUris {
@@ -145,7 +140,7 @@ impl Listeners {
         };
         let set = config.public_http.as_deref().map(Box::from);
         DownloadUris {
-            http: set.or_else(|| own(http, self.http.address)),
+            http: set.or_else(|| own(http, self.http)),
             coap: config
                 .public_coap
                 .clone()
@@ -157,18 +152,17 @@ impl Listeners {
         }
     }
 
-    /// Every address at which the service listens.
+    /// Every address at which it receives.
     pub(crate) fn heard_at(&self) -> Result<Vec<SocketAddr>, ListenError> {
-        let web = [Some(&self.http), self.operator.as_ref()];
-        let web = web.into_iter().flatten();
-        let web = web.map(|web| (purpose(web.served), web.address));
+        let operator = self.operator.map(|at| ("HTTP for the operator", at));
         let listeners = [
             ("CoAP", self.devices.coap),
             ("CoAP over DTLS", self.devices.coaps),
             ("UDP", self.devices.udp),
+            ("HTTP", self.http),
         ];
         let mut heard_at = Vec::new();
-        for (what, bound) in listeners.into_iter().chain(web) {
+        for (what, bound) in listeners.into_iter().chain(operator) {
             heard_at.extend(socket::heard_at(bound).map_err(refused(what, bound))?);
         }
         Ok(heard_at)

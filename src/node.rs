@@ -1,5 +1,5 @@
 //! Which node is this process? Its identity, how it joins the others on its database, and where it
-//! reaches the active one.
+//! reaches them.
 
 use std::convert::Infallible;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -11,15 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use actors::arbiters::OtherNodes;
 use actors::clock::Clock;
-use actors::kept_sessions::HandedOver;
 use actors::lease::{LeaseJoinError, LeaseKeeper};
-use actors::relay::datagrams::ActiveNode;
-use actors::relay::deliveries::{Deliverers, DeliveringNodes};
+use actors::relay::ActiveNode;
 use actors::relay::identity::NodeIdentity;
-use actors::relay::sessions;
+use actors::relay::links::LinkState;
 use engine::ids::{NodeId, Partition};
-use engine::limits::SHARDS;
+use engine::limits::PARTITIONS;
 use engine::moment::Timestamp;
 use engine::node::KnownNode;
 use engine::node::lease::LeaseRules;
@@ -29,7 +28,7 @@ use store::sealed::MasterKey;
 use store::{DrainOutcome, FoundStore, NewNode, NodeDatabase, Nodes, PostgresNodes, ReadAnswer};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use zeroize::Zeroizing;
 
 use crate::config::{Config, StoreChoice};
@@ -45,8 +44,12 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// What precedes the address of a node for the other nodes, in the list of its addresses.
 const NODE_SCHEME: &str = "node://";
 
-/// How often a node that stands by looks for the active one, and that for those that deliver.
-const LOOK: Duration = Duration::from_millis(500);
+/// How often a node looks where the others are.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// How often it looks while partitions move, of which one may follow the other.
+const LOOK_WHILE_MOVING: Duration = Duration::from_millis(50);
+const MOVING: Duration = Duration::from_secs(2);
 
 /// How long a node that is to stop waits for the list of nodes.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
@@ -64,6 +67,8 @@ pub struct JoinedNode {
     pub(crate) nodes: Arc<dyn Nodes>,
     /// How nodes reach each other, if the configuration says so.
     pub(crate) transport: Option<NodeTransport>,
+    /// Whether it takes a part of the partitions.
+    shares: Arc<AtomicBool>,
     /// Locked as long as it is open.
     _place: File,
 }
@@ -73,6 +78,8 @@ pub struct JoinedNode {
 pub(crate) struct NodeTransport {
     pub(crate) address: SocketAddr,
     pub(crate) identity: NodeIdentity,
+    /// Where the others are.
+    pub(crate) others: watch::Receiver<OtherNodes>,
 }
 
 /// Why a node cannot join the others.
@@ -125,13 +132,14 @@ impl JoinedNode {
         let StoreChoice::Postgres(database) = &config.store else {
             return Ok(None);
         };
-        let transport = NodeTransport::of(config)?;
+        let reached = reached(config)?;
         let (lock, place) = take_place(&config.data_dir)?;
         let id = NodeId::new(Clock::new().moment().uuid());
         let rules = LeaseRules {
             lease_ms: config.node_lease_s * 1_000,
             heartbeat_ms: config.node_heartbeat_s * 1_000,
         };
+        let shares = Arc::new(AtomicBool::new(false));
         let node = NewNode {
             id,
             name: name(config),
@@ -139,7 +147,7 @@ impl JoinedNode {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             addresses: addresses(config),
             rules,
-            shares: transport.is_some(),
+            shares: Arc::clone(&shares),
         };
         let options = storage::postgres_options(config, database)?;
         let joining = LeaseKeeper::join(NodeDatabase::of(&options, node), superseded);
@@ -152,31 +160,36 @@ impl JoinedNode {
         })?;
         check_key(config, &found)?;
         keeper.stand_by().await;
+        let nodes: Arc<dyn Nodes> = Arc::new(PostgresNodes::of(&options));
+        let transport = reached.map(|(address, identity)| NodeTransport {
+            address,
+            identity,
+            others: follow_others(Arc::clone(&nodes), id),
+        });
         Ok(Some(Self {
             keeper,
             id,
-            nodes: Arc::new(PostgresNodes::of(&options)),
+            nodes,
             transport,
+            shares,
             _place: lock,
         }))
     }
 
-    /// Takes the sessions over DTLS of the node that had the lease before this one, if it has
-    /// stopped and waits to hand them over.
-    pub(crate) async fn take_sessions(&self, arbiters: usize) -> HandedOver {
-        let (Some(transport), Ok(known)) = (&self.transport, self.nodes.nodes().await) else {
-            return HandedOver::default();
-        };
-        let has_stopped = |it: &&KnownNode| it.is_heard && it.is_draining && it.shards == 0;
-        let others = known.iter().filter(|it| it.id != self.id);
-        for address in others.filter(has_stopped).filter_map(address_for_nodes) {
-            let taken = sessions::take(&transport.identity, address, arbiters).await;
-            // One that only stood by has none, and answers nothing.
-            if !taken.by_arbiter.is_empty() {
-                return taken;
-            }
-        }
-        HandedOver::default()
+    /// Takes a part of the partitions from now on.
+    pub(crate) fn share(&self) {
+        let are_others = self.transport.is_some();
+        self.shares.store(are_others, Ordering::Relaxed);
+    }
+
+    /// Takes a part of them once there are links to the active node: nobody would be served by a
+    /// node that others do not reach.
+    pub(crate) fn share_once(&self, links: LinkState) {
+        let shares = Arc::clone(&self.shares);
+        actix_rt::spawn(async move {
+            links.completes().await;
+            shares.store(true, Ordering::Relaxed);
+        });
     }
 
     /// Whether another node may take the lease and the sessions of this one, as far as the database
@@ -194,110 +207,109 @@ impl JoinedNode {
         self.keeper.release().await;
         self.keeper.leave().await;
     }
+}
 
-    /// How the active node reaches those that deliver beside it, if they can.
-    pub(crate) fn others_that_deliver(&self) -> Result<Option<DeliveringNodes>, reqwest::Error> {
-        let Some(transport) = &self.transport else {
-            return Ok(None);
-        };
-        let (show, known) = watch::channel(Deliverers::new());
-        let (nodes, own) = (Arc::clone(&self.nodes), self.id);
-        actix_rt::spawn(async move {
-            loop {
-                if let Ok(listed) = nodes.nodes().await {
-                    let others = listed.iter().filter(|it| it.id != own);
-                    let reached = others.filter_map(|it| Some((it, address_for_nodes(it)?)));
-                    let found = reached.flat_map(|(node, address)| {
-                        let partitions = node.deliveries.iter();
-                        partitions.map(move |partition| (*partition, address))
-                    });
-                    let found: Deliverers = found.collect();
-                    let has_changed = |it: &mut Deliverers| {
-                        let is_new = *it != found;
-                        *it = found;
-                        is_new
-                    };
-                    show.send_if_modified(has_changed);
-                }
-                tokio::select! {
-                    () = sleep(LOOK) => {}
-                    () = show.closed() => return,
+/// Looks where the other nodes are, as long as anybody wants to know.
+fn follow_others(nodes: Arc<dyn Nodes>, own: NodeId) -> watch::Receiver<OtherNodes> {
+    let (show, shown) = watch::channel(OtherNodes::default());
+    actix_rt::spawn(async move {
+        let mut moved_at = Instant::now();
+        loop {
+            if let Ok(listed) = nodes.nodes().await {
+                let partitions = listed.iter().flat_map(|it| &it.partitions);
+                let is_moving = partitions.count() < usize::from(PARTITIONS);
+                let mut found = others_in(&listed, own);
+                found.moved_at = match show.borrow().partitions == found.partitions {
+                    true => show.borrow().moved_at,
+                    false => Some(std::time::Instant::now()),
+                };
+                let has_changed = show.send_if_modified(|it| {
+                    let has_changed = *it != found;
+                    *it = found;
+                    has_changed
+                });
+                if is_moving || has_changed {
+                    moved_at = Instant::now();
                 }
             }
-        });
-        DeliveringNodes::new(&transport.identity, known).map(Some)
-    }
-
-    /// Follows where the active node is reached.
-    pub(crate) fn follow_active(&self) -> ActiveFollower {
-        let shown = Arc::new(watch::Sender::new(None));
-        let is_replaced = Arc::new(AtomicBool::new(false));
-        let (nodes, own, to) = (Arc::clone(&self.nodes), self.id, Arc::clone(&shown));
-        let replaced = Arc::clone(&is_replaced);
-        let looking = actix_rt::spawn(async move {
-            loop {
-                if let Ok(known) = nodes.nodes().await {
-                    let found = known.iter().find(|it| it.id != own && it.shards > 0);
-                    let is_leaving = found.is_none_or(|it| it.is_draining);
-                    replaced.store(is_leaving, Ordering::Relaxed);
-                    let found = found.and_then(address_for_nodes);
-                    to.send_if_modified(|it| std::mem::replace(it, found) != found);
-                }
-                sleep(LOOK).await;
+            let look = match moved_at.elapsed() < MOVING {
+                true => LOOK_WHILE_MOVING,
+                false => LOOK,
+            };
+            tokio::select! {
+                () = sleep(look) => {}
+                () = show.closed() => return,
             }
-        });
-        ActiveFollower {
-            shown,
-            is_replaced,
-            looking,
         }
+    });
+    shown
+}
+
+fn others_in(listed: &[KnownNode], own: NodeId) -> OtherNodes {
+    let others = || listed.iter().filter(|it| it.id != own);
+    let reached = others().filter(|it| it.is_heard);
+    let active = others().find(|it| it.is_active);
+    let partitions = others().flat_map(|node| node.partitions.iter().map(|it| (*it, node.id)));
+    OtherNodes {
+        addresses: reached
+            .filter_map(|it| Some((it.id, address_for_nodes(it)?)))
+            .collect(),
+        partitions: partitions.collect(),
+        active: active.map(|it| it.id),
+        is_active_replaced: active.is_none_or(|it| it.is_draining),
+        moved_at: None,
     }
 }
 
-/// Looks where the active node is reached, until it is told.
+/// Shows where the active node is, until it is told.
 pub(crate) struct ActiveFollower {
     shown: Arc<watch::Sender<Option<SocketAddr>>>,
-    is_replaced: Arc<AtomicBool>,
-    looking: JoinHandle<()>,
+    following: JoinHandle<()>,
 }
 
 impl ActiveFollower {
+    /// Follows the active one of these nodes.
+    pub(crate) fn of(mut others: watch::Receiver<OtherNodes>) -> Self {
+        let shown = Arc::new(watch::Sender::new(others.borrow().active_address()));
+        let to = Arc::clone(&shown);
+        let following = actix_rt::spawn(async move {
+            while others.changed().await.is_ok() {
+                let found = others.borrow_and_update().active_address();
+                to.send_if_modified(|it| std::mem::replace(it, found) != found);
+            }
+        });
+        Self { shown, following }
+    }
+
     /// Where it is reached, as far as it is known.
     pub(crate) fn address(&self) -> ActiveNode {
         self.shown.subscribe()
     }
 
-    /// Whether there is none, or one that is about to stop: another node takes over soon.
-    pub(crate) fn is_replaced(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.is_replaced)
-    }
-
     /// Looks no longer: it is here, or nowhere for now.
     pub(crate) fn turn_to(&self, address: Option<SocketAddr>) {
-        self.looking.abort();
+        self.following.abort();
         self.shown.send_replace(address);
     }
 }
 
 impl Drop for ActiveFollower {
     fn drop(&mut self) {
-        self.looking.abort();
+        self.following.abort();
     }
 }
 
-impl NodeTransport {
-    fn of(config: &Config) -> Result<Option<Self>, JoinError> {
-        let (Some(address), Some(path)) = (config.node_address, &config.node_secret_file) else {
-            return Ok(None);
-        };
-        let secret = Zeroizing::new(read("node_secret_file", path)?);
-        let secret = secret.trim_ascii_end();
-        if secret.len() < SECRET_BYTES_MIN {
-            return Err(JoinError::ShortSecret(path.clone()));
-        }
-        let identity = NodeIdentity::of_secret(secret);
-        Ok(Some(Self { address, identity }))
+/// Where the other nodes reach this one, and how they recognise each other, if they can.
+fn reached(config: &Config) -> Result<Option<(SocketAddr, NodeIdentity)>, JoinError> {
+    let (Some(address), Some(path)) = (config.node_address, &config.node_secret_file) else {
+        return Ok(None);
+    };
+    let secret = Zeroizing::new(read("node_secret_file", path)?);
+    let secret = secret.trim_ascii_end();
+    if secret.len() < SECRET_BYTES_MIN {
+        return Err(JoinError::ShortSecret(path.clone()));
     }
+    Ok(Some((address, NodeIdentity::of_secret(secret))))
 }
 
 fn address_for_nodes(node: &KnownNode) -> Option<SocketAddr> {
@@ -323,9 +335,9 @@ impl OnlyNode {
             heartbeat_at: Timestamp::default(),
             is_heard: true,
             is_draining: false,
-            shards: SHARDS.into(),
+            is_active: true,
             lease_ends_at: None,
-            deliveries: Partition::all().collect(),
+            partitions: Partition::all().collect(),
         };
         let clock = clock.clone();
         Self { node, clock }
@@ -445,13 +457,13 @@ mod tests {
             node_secret_file: Some(path.clone()),
             ..Config::of_defaults()
         };
-        let refused = |config: &Config| NodeTransport::of(config).err().unwrap().to_string();
+        let refused = |config: &Config| reached(config).err().unwrap().to_string();
         assert!(refused(&config).starts_with("cannot read node_secret_file"));
         std::fs::write(&path, "thirty-one characters, not more\n").unwrap();
         assert!(refused(&config).contains("at least 32 characters"));
         std::fs::write(&path, "thirty-two characters or more...\n").unwrap();
-        assert!(NodeTransport::of(&config).unwrap().is_some());
-        assert!(NodeTransport::of(&Config::of_defaults()).unwrap().is_none());
+        assert!(reached(&config).unwrap().is_some());
+        assert!(reached(&Config::of_defaults()).unwrap().is_none());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What does a node that stands by pass on to the active one? What devices and callers send to it.
+//! What does a node that stands by pass on to the active one? What callers send to it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,18 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use actors::relay::calls::CallRelay;
-use actors::relay::datagrams::{ActiveNode, DatagramRelay};
-use actors::socket::Open;
+use actors::relay::links::LinkState;
 
 use crate::api::waiting::WaitingRelay;
-use crate::node::{ActiveFollower, JoinedNode, NodeTransport};
+use crate::node::{ActiveFollower, NodeTransport};
 
 /// The relay of a node that stands by.
 pub(crate) struct Relay {
-    calls: CallRelay,
-    datagrams: DatagramRelay,
+    waiting: WaitingRelay,
     active: ActiveFollower,
-    is_leaving: Arc<AtomicBool>,
 }
 
 /// The calls that a node has accepted while it stood by, and that wait for an active one.
@@ -26,51 +23,40 @@ pub(crate) struct HeldCalls {
 }
 
 impl Relay {
-    /// Relays what arrives at these sockets, and calls; these wait so long for an active node.
+    /// Relays calls; these wait so long for an active node. What devices send goes over the links.
     pub(crate) fn start(
-        node: &JoinedNode,
-        NodeTransport { address, identity }: &NodeTransport,
-        sockets: Vec<Open>,
+        transport: &NodeTransport,
+        links: LinkState,
         hold_max: Duration,
     ) -> Result<Self, reqwest::Error> {
-        let active = node.follow_active();
-        let datagrams = DatagramRelay::start(node.id, identity, &active.address(), sockets)?;
-        let reached = (active.address(), datagrams.connection());
-        Ok(Self {
-            calls: CallRelay::new(identity, *address, reached, hold_max)?,
-            datagrams,
-            active,
-            is_leaving: Arc::default(),
-        })
-    }
-
-    /// Where the active node is reached.
-    pub(crate) fn active(&self) -> ActiveNode {
-        self.active.address()
+        let active = ActiveFollower::of(transport.others.clone());
+        let reached = (active.address(), links.clone());
+        let (identity, own) = (&transport.identity, transport.address);
+        let waiting = WaitingRelay {
+            calls: CallRelay::new(identity, own, reached, hold_max)?,
+            links,
+            others: transport.others.clone(),
+            is_leaving: Arc::new(AtomicBool::new(false)),
+        };
+        Ok(Self { waiting, active })
     }
 
     /// What the handlers of calls need.
     pub(crate) fn waiting(&self) -> WaitingRelay {
-        WaitingRelay {
-            calls: self.calls.clone(),
-            datagrams: self.datagrams.connection(),
-            is_replaced: self.active.is_replaced(),
-            is_leaving: Arc::clone(&self.is_leaving),
-        }
+        self.waiting.clone()
     }
 
     /// Asks callers to turn to another node: this one is about to stop.
     pub(crate) fn leave(&self) {
-        self.is_leaving.store(true, Ordering::Relaxed);
+        self.waiting.is_leaving.store(true, Ordering::Relaxed);
     }
 
-    /// Ends what is in progress at the former active node, and closes the sockets: this node takes
-    /// over, or ends.
+    /// Ends what is in progress at the former active node: this node takes over, or ends.
     pub(crate) fn stop(self) -> HeldCalls {
-        let active = self.active;
-        active.turn_to(None);
-        self.datagrams.stop();
-        HeldCalls { active }
+        self.active.turn_to(None);
+        HeldCalls {
+            active: self.active,
+        }
     }
 }
 

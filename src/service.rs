@@ -1,17 +1,17 @@
 //! How does the service start, in order, and stop, in reverse?
 //!
-//! A node on PostgreSQL stands by until it has the lease of the shards: nothing of the following is
-//! there before, and all of it has stopped when the lease is given up.
+//! A node on PostgreSQL stands by until it is the active one. If other nodes reach it, the store,
+//! devices and deliveries are there before (`member.rs`), and nothing else is. All of it has
+//! stopped when the leases are given up.
 //!
-//! Store, logging actor, arbiters with their sockets, running jobs, the link to an SMS centre, web
-//! actor. A stop drains the web actor, ends the link, holds the jobs and stops the arbiters; the
-//! store needs no closing. A stop that is cut short loses nothing that was accepted: only the next
-//! start takes longer.
+//! Store, logging actor, arbiters with their sockets, deliveries, running jobs, the link to an SMS
+//! centre, web actor. A stop drains the web actor, ends the link, holds the jobs and stops the
+//! arbiters; the store needs no closing. A stop that is cut short loses nothing that was accepted:
+//! only the next start takes longer.
 
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,47 +20,36 @@ use actix::{Actor as _, Addr};
 use actix_rt::System;
 use actors::arbiters::Arbiters;
 use actors::campaigns::{CampaignParts, Campaigns};
-use actors::clock::Clock;
-use actors::delivery::{Deliveries, DeliveryShare, command_queue};
-use actors::image_files::ImageFiles;
 use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
-use actors::kept_sessions::{HandedOver, KeptSessions};
-use actors::lease::{self, LeaseReport};
-use actors::logging::{Logging, RetentionPeriods};
-use actors::policy::PolicyCache;
-use actors::registry::context::ArbiterParts;
-use actors::relay;
+use actors::lease;
+use actors::logging::{RemoveOld, RetentionPeriods};
+use actors::relay::links;
 use actors::smpp::Smpp;
 use actors::sms::SmsValidity;
 use actors::sms::network::SmsNetwork;
 use actors::web::{Routes, Web};
-use engine::associations::AssociationSecrets;
-use engine::associations::server_key::ServerKey;
-use engine::directory::bootstrap::ServiceUris;
 use engine::node::lease::LeaseId;
-use engine::rules::{EndpointTrust, NoSecBootstrap, Rules, TransmissionRules};
-use store::sealed::MasterKey;
-use store::{Commit, Store, Unavailable};
+use store::{Commit, Unavailable};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 use tracing::{info, warn};
 
 use crate::api::networks::Networks;
 use crate::api::{self, ApiState};
-use crate::coaps_key::{self, ShownServerKey, StoredKeyError};
 use crate::config::Config;
 use crate::data_dir;
-use crate::deliveries::{self, DeliveryError};
-use crate::handing_over::HandingOver;
-use crate::listeners::{ListenError, Listeners, NodeListener, OpenSockets, stopped};
+use crate::handing_over;
+use crate::listeners::{
+    DeviceAddresses, DeviceListeners, ListenError, Listeners, NodeListener, OpenSockets, stopped,
+};
+use crate::member::{LEAVING, Member, MemberError, image_directory};
 use crate::node::JoinedNode;
 use crate::oidc::{self, IdentityProviderError};
 use crate::operator::OperatorToken;
 use crate::smpp::{self, LinkError};
-use crate::standby::{self, LEAVING, StandbyError};
-use crate::storage::{self, Storage, StorageError};
-use crate::tls::TlsError;
+use crate::standby::{self, Serving, StandbyError, StoodBy};
+use crate::storage::{self, StorageError};
 
 /// The pause before the process is replaced, so that one that fails at once does not do so often.
 const RESTART_PAUSE: Duration = Duration::from_secs(1);
@@ -89,30 +78,18 @@ pub enum StartError {
     /// The store does not respond.
     #[error(transparent)]
     StoreSilent(#[from] Unavailable),
-    /// The private key of the service cannot be used.
-    #[error(transparent)]
-    ServerKey(#[from] StoredKeyError),
     /// The operator's token cannot be read or generated.
     #[error("cannot read or create the operator token: {0}")]
     OperatorToken(io::Error),
-    /// Events could not be delivered.
-    #[error(transparent)]
-    Delivery(#[from] DeliveryError),
     /// SMS could not be sent and received.
     #[error(transparent)]
     Link(#[from] LinkError),
     /// People could not sign in with the identity provider.
     #[error(transparent)]
     IdentityProvider(#[from] IdentityProviderError),
-    /// Commands could not be passed on to the nodes that deliver.
-    #[error("the client for other nodes cannot be set up: {0}")]
-    OtherNodes(reqwest::Error),
-    /// The system gives no entropy.
-    #[error("the system gives no entropy: {0}")]
-    Entropy(io::Error),
-    /// The key of DTLS is invalid.
+    /// Devices and destinations could not be served.
     #[error(transparent)]
-    Tls(#[from] TlsError),
+    Member(#[from] MemberError),
     /// The service cannot listen.
     #[error(transparent)]
     Listen(#[from] ListenError),
@@ -137,10 +114,7 @@ pub struct Service {
     jobs: Jobs,
     campaigns: Campaigns,
     smpp: Option<Smpp>,
-    arbiters: Arbiters,
-    store: Arc<dyn Store>,
-    deliveries: Deliveries,
-    kept_sessions: KeptSessions,
+    member: Box<Member>,
 }
 
 impl Service {
@@ -148,76 +122,56 @@ impl Service {
     pub async fn start(config: &Config) -> Result<Self, StartError> {
         open_data_dir(config)?;
         lease::describe_active();
-        let storage = storage::open(config, None).await?;
-        let share = DeliveryShare::All;
-        Self::start_on(config, (storage, share), Predecessor::default(), None).await
+        Self::start_on(config, StoodBy::default(), None).await
     }
 
-    /// Starts the service on an open store, with its part of the deliveries, after whatever served
-    /// before it, as the node that it is, if there can be several.
+    /// Starts the service after whatever stood by before it, as the node that it is and with the
+    /// leases that it got with that of the active one, if there can be several.
     async fn start_on(
         config: &Config,
-        (storage, share): (Storage, DeliveryShare),
-        predecessor: Predecessor,
-        node: Option<&JoinedNode>,
+        StoodBy {
+            sockets, devices, ..
+        }: StoodBy,
+        node: Option<(&JoinedNode, Vec<(LeaseId, u64)>)>,
     ) -> Result<Self, StartError> {
-        relay::datagrams::describe();
+        links::describe();
         let operator = OperatorToken::load_or_make(config).map_err(StartError::OperatorToken)?;
-        let clock = Clock::new();
-        let (commands, broker_commands) = command_queue();
-        let delivering = deliveries::parts(config, &storage, &clock, commands)?;
-        let Storage {
-            store,
-            backups,
-            lost,
-            master_key,
-        } = storage;
-        let image_files = image_files(config, &*store).await?;
         let link = smpp::options(config)?;
         let identity_provider = oidc::options(config)?;
-        let key_files = config.coaps_key_files();
-        let key_files = key_files.map(|it| it.read().map(|material| (it, material)));
-        let key_files = key_files.transpose()?;
-        let server_key = match &key_files {
-            Some((_, material)) => coaps_key::of_files(material).map_err(TlsError::from)?,
-            None => coaps_key::stored(&*store, &master_key).await?,
+        let (node, leases) = node.unzip();
+        let (heard_at, listeners, mut member, node_server) = match devices {
+            Some((heard_at, Serving::Member(member, web))) => {
+                let listeners = Listeners::open(config, sockets)?;
+                (heard_at, listeners, member, Some(web))
+            }
+            Some((heard_at, Serving::Threads(arbiters))) => {
+                let threads = Some((heard_at, arbiters));
+                open_all(config, sockets, threads, node).await?
+            }
+            None => open_all(config, sockets, None, node).await?,
         };
-        let transport = node.and_then(|node| node.transport.as_ref());
-        let listeners = Listeners::open(config, transport, predecessor.sockets)?;
-        // Kept sessions are of the epoch before: a start that ends before this leaves them.
-        let epoch = store.take_over().await?;
-        let kept_sessions = KeptSessions::new(&config.data_dir, Arc::clone(&master_key), epoch);
-        kept_sessions.receive(predecessor.sessions);
+        let store = Arc::clone(member.store());
+        tidy_images(config, &member).await?;
+        match leases {
+            Some(leases) => {
+                let active = leases.iter().find(|(lease, _)| *lease == LeaseId::Active);
+                if let Some((_, epoch)) = active {
+                    store.take_over_by_lease(*epoch).await?;
+                }
+                member.take(leases).await;
+            }
+            None => {
+                let epoch = store.take_over().await?;
+                member.take_all(epoch).await;
+            }
+        }
+        member.logging.do_send(RemoveOld(retention_periods(config)));
         let networks = Networks::load(&*store).await?;
-        let (commits, reads) = (store.clone(), store.clone());
-        let logging =
-            Logging::new(clock.clone(), commits, reads, retention_periods(config)).start();
-        let chosen = store.all_customer_settings().await?;
-        let downloads = listeners.downloads(config);
-        let rules = Arc::new(Rules {
-            downloads: downloads.clone(),
-            ..rules(config, listeners.heard_at()?)
-        });
-        let parts = ArbiterParts {
-            clock: clock.clone(),
-            commits: store.clone(),
-            store: store.clone(),
-            policies: PolicyCache::of(&rules, &chosen),
-            epoch,
-            limits: config.arbiter_limits(),
-            association_limits: config.association_limits(),
-            secrets: association_secrets(&master_key, server_key.clone())?,
-            kept_sessions: Some(kept_sessions.clone()),
-            master_key: Arc::clone(&master_key),
-            images: image_files.clone(),
-        };
-        let arbiters = Arbiters::start(parts, listeners.devices.sockets, &logging);
-        let destinations = chosen.into_iter().flat_map(|it| it.destinations);
-        let post = Deliveries::start(delivering, share, destinations.collect(), &logging);
+        let clock = member.clock.clone();
         let job_parts = JobParts {
             clock: clock.clone(),
             commits: store.clone(),
-            devices: arbiters.devices(),
+            devices: member.devices.clone(),
             selection: DeviceSelection {
                 store: store.clone(),
                 devices_max: config.job_devices_max,
@@ -234,7 +188,7 @@ impl Service {
                 clock: clock.clone(),
                 commits: store.clone(),
                 store: store.clone(),
-                devices: arbiters.devices(),
+                devices: member.devices.clone(),
             },
             store.open_campaigns().await?,
         );
@@ -243,31 +197,23 @@ impl Service {
         let smpp = link.map(|link| Smpp::start(clock.clone(), sms_network.clone(), link));
         let smpp = smpp.transpose().map_err(LinkError::from)?;
         let operator_token_path = operator.path.clone();
-        let server_key = Arc::new(ShownServerKey::new(server_key));
-        if let Some((files, material)) = key_files {
-            let (shown, devices) = (Arc::clone(&server_key), arbiters.devices());
-            files.follow("DTLS key", material.fingerprint(), move |material| {
-                shown.replace(coaps_key::of_files(material)?, &devices);
-                Ok(ControlFlow::Continue(()))
-            });
-        }
         let commits: Arc<dyn Commit> = store.clone();
         let parts = api::ApiParts {
             commits: Arc::clone(&commits),
             store: store.clone(),
-            devices: arbiters.devices(),
-            deliveries: post.clone(),
+            devices: member.devices.clone(),
+            deliveries: member.deliveries.clone(),
             jobs: jobs.clone(),
             campaigns: campaigns.clone(),
-            image_files,
-            downloads,
+            image_files: member.image_files.clone(),
+            downloads: member.downloads.clone(),
             clock,
-            master_key,
+            master_key: Arc::clone(&member.storage.master_key),
             operator,
-            lost,
+            lost: member.storage.lost,
             networks,
-            server_key,
-            backups,
+            server_key: Arc::clone(&member.server_key),
+            backups: Arc::clone(&member.storage.backups),
             nodes: node.map(|node| Arc::clone(&node.nodes)),
             sms_network,
             smpp: smpp.clone(),
@@ -286,29 +232,39 @@ impl Service {
                 api::configure(app, state.clone(), served);
             }))
         });
-        let for_nodes = state.clone();
-        let for_nodes: Routes = Arc::new(move |app| api::relayed::mount(app, &for_nodes));
-        let nodes = listeners.nodes.into_iter();
-        let nodes = nodes.map(|it| it.start(Arc::clone(&for_nodes)));
-        let web = web.chain(nodes).collect::<Result<_, _>>()?;
-        actix_rt::spawn(api::broker_commands::serve(state.clone(), broker_commands));
+        let mut web = web.collect::<Result<Vec<_>, _>>()?;
+        if let Some(transport) = node.and_then(|node| node.transport.as_ref()) {
+            if let Some(former) = node_server {
+                member.end_streams();
+                stopped(vec![former]).await;
+            }
+            let (state, of_member) = (state.clone(), member.routes());
+            let routes: Routes = Arc::new(move |app| {
+                of_member.mount(app);
+                api::relayed::mount(app, &state);
+            });
+            web.push(NodeListener::open(config, transport)?.start(routes)?);
+        }
+        let commands = member.broker_commands.take();
+        let commands = commands.map(|it| api::broker_commands::serve(state.clone(), it));
+        drop(commands.map(actix_rt::spawn));
         state.set_ready();
+        if let Some(node) = node {
+            node.share();
+        }
         Ok(Self {
             http,
             operator_http,
-            coap: listeners.devices.coap,
-            coaps: listeners.devices.coaps,
-            udp: listeners.devices.udp,
+            coap: heard_at.coap,
+            coaps: heard_at.coaps,
+            udp: heard_at.udp,
             operator_token_path,
             state,
             web,
             jobs,
             campaigns,
             smpp,
-            arbiters,
-            store,
-            deliveries: post,
-            kept_sessions,
+            member,
         })
     }
 
@@ -331,6 +287,7 @@ impl Service {
     pub async fn stop(self) {
         info!("stopping");
         self.state.set_draining();
+        self.member.end_streams();
         // Both are asked before the first is waited for.
         let unbound = self.smpp.as_ref().map(Smpp::quiesce);
         stopped(self.web).await;
@@ -345,17 +302,9 @@ impl Service {
         if let Err(error) = self.campaigns.quiesce().await {
             warn!(%error, "the runner of campaigns has stopped");
         }
-        self.arbiters.quiesce().await;
-        self.arbiters.keep_sessions().await;
+        self.member.quiesce().await;
         info!("stopped");
     }
-}
-
-/// What is left of what served before: this process while it stood by, and another node.
-#[derive(Default)]
-struct Predecessor {
-    sockets: OpenSockets,
-    sessions: HandedOver,
 }
 
 /// How the process ends by itself. Neither returns, because actors that are dropped with the system
@@ -373,7 +322,7 @@ pub fn serve(config: &Config, ends: ProcessEnds) -> Result<(), StartError> {
     System::new().block_on(async {
         let started_at = Instant::now();
         open_data_dir(config)?;
-        let Some(mut node) = standby::join(config, ends.superseded).await? else {
+        let Some(node) = standby::join(config, ends.superseded).await? else {
             let service = Service::start(config).await?;
             // A program that reads the announcement may send a signal immediately.
             let mut signals = Signals::of(config);
@@ -381,36 +330,21 @@ pub fn serve(config: &Config, ends: ProcessEnds) -> Result<(), StartError> {
             return run(config, service, None, &mut signals, (ends, started_at)).await;
         };
         let mut signals = Signals::of(config);
-        let waited = standby::stand_by(config, &mut node, signals.received()).await?;
-        let Some((leases, standby)) = waited else {
-            node.leave().await;
+        let waited = standby::stand_by(config, node, signals.received()).await?;
+        let Some((node, leases, standby)) = waited else {
             info!("stopped");
             return Ok(());
         };
-        let (sockets, held) = standby.take_over();
-        let started = async {
-            let sessions = node.take_sessions(config.arbiters());
-            let epoch = leases.get(&LeaseId::Active).copied();
-            let (storage, sessions) = tokio::join!(storage::open(config, epoch), sessions);
-            let others = node.others_that_deliver().map_err(StartError::OtherNodes)?;
-            let stored = (storage?, DeliveryShare::Leased(leases, others));
-            let predecessor = Predecessor { sockets, sessions };
-            Service::start_on(config, stored, predecessor, Some(&node)).await
-        };
-        match started.await {
+        let mut stood_by = standby.take_over();
+        let held = stood_by.held.take();
+        match Service::start_on(config, stood_by, Some((&node, leases))).await {
             Ok(service) => {
                 if let (Some(held), Some(transport)) = (&held, &node.transport) {
                     held.serve_at(transport.address);
                 }
                 service.announce();
-                run(
-                    config,
-                    service,
-                    Some(node),
-                    &mut signals,
-                    (ends, started_at),
-                )
-                .await
+                let node = Some(node);
+                run(config, service, node, &mut signals, (ends, started_at)).await
             }
             Err(error) => {
                 node.leave().await;
@@ -423,16 +357,40 @@ pub fn serve(config: &Config, ends: ProcessEnds) -> Result<(), StartError> {
 /// Serves until the process is asked to stop, the node is to drain, or the store has failed.
 async fn run(
     config: &Config,
-    service: Service,
+    mut service: Service,
     mut node: Option<JoinedNode>,
     signals: &mut Signals,
     (ends, started_at): (ProcessEnds, Instant),
 ) -> Result<(), StartError> {
-    tokio::select! {
-        () = signals.received() => return stop(config, service, node).await,
-        () = drained(&service, &mut node) => return stop(config, service, node).await,
-        () = storage::failed(&*service.store) => {}
+    let store = Arc::clone(service.member.store());
+    let ended = async {
+        tokio::select! {
+            () = signals.received() => ServiceEnd::Asked,
+            () = storage::failed(&*store) => ServiceEnd::StoreFailed,
+        }
+    };
+    let ended = match &mut node {
+        Some(node) => service.member.follow_leases(&mut node.keeper, ended).await,
+        None => Some(ended.await),
+    };
+    match ended {
+        Some(ServiceEnd::StoreFailed) => replaced(signals, (ends, started_at)).await,
+        Some(ServiceEnd::Asked) => stop(config, service, node, false).await,
+        None => stop(config, service, node, true).await,
     }
+}
+
+/// Why the service ends, unless its node is drained.
+enum ServiceEnd {
+    Asked,
+    StoreFailed,
+}
+
+/// The store has failed: replaces the process, unless it is asked to stop meanwhile.
+async fn replaced(
+    signals: &mut Signals,
+    (ends, started_at): (ProcessEnds, Instant),
+) -> Result<(), StartError> {
     let served_for = started_at.elapsed();
     tokio::select! {
         () = signals.received() => Ok(()),
@@ -444,60 +402,29 @@ async fn run(
 /// its sessions over to that.
 async fn stop(
     config: &Config,
-    service: Service,
+    mut service: Service,
     node: Option<JoinedNode>,
+    is_drained: bool,
 ) -> Result<(), StartError> {
     let Some(mut node) = node else {
         service.stop().await;
         return Ok(());
     };
     node.keeper.drain().await;
-    let transport = match node.has_successor().await {
-        true => node.transport.clone(),
-        false => None,
-    };
-    if transport.is_some() {
+    if node.transport.is_some() && node.has_successor().await {
         service.state.set_leaving();
-        sleep(LEAVING).await;
+        match is_drained {
+            true => sleep(LEAVING).await,
+            false => service.member.give_all(&mut node.keeper).await,
+        }
         service.state.set_draining();
+        service.member.end_streams();
         sleep(RELAYED).await;
     }
-    let sessions = HandingOver::of(service.kept_sessions.clone());
+    let kept = service.member.kept_sessions.clone();
     service.stop().await;
-    let listener = transport.and_then(|transport| {
-        NodeListener::open(config, &transport)
-            .and_then(|listener| listener.start(sessions.routes()))
-            .inspect_err(|error| warn!(%error, "the DTLS sessions cannot be handed over"))
-            .ok()
-    });
-    node.keeper.release().await;
-    info!("the lease is given up");
-    if let Some(listener) = listener {
-        sessions.taken().await;
-        stopped(vec![listener]).await;
-    }
-    node.keeper.leave().await;
+    handing_over::leave(config, node, Some(kept)).await;
     Ok(())
-}
-
-/// Follows the leases of deliveries; returns when somebody drains the node.
-async fn drained(service: &Service, node: &mut Option<JoinedNode>) {
-    let Some(node) = node else {
-        return std::future::pending().await;
-    };
-    loop {
-        match node.keeper.next().await {
-            LeaseReport::Began(leases) => {
-                let destinations = deliveries::all_destinations(&*service.store).await;
-                service.deliveries.take(leases, destinations).await;
-            }
-            LeaseReport::Give(partition) => {
-                service.deliveries.give(partition).await;
-                node.keeper.given(partition).await;
-            }
-            LeaseReport::Drain | LeaseReport::Left => return,
-        }
-    }
 }
 
 fn open_data_dir(config: &Config) -> Result<(), StartError> {
@@ -569,26 +496,40 @@ async fn received(signal: &mut Option<Signal>) {
     }
 }
 
-/// Opens the files of firmware images, and removes those that an upload or a removal left behind.
-async fn image_files(config: &Config, store: &dyn Store) -> Result<ImageFiles, StartError> {
-    let images = store.images().await?;
-    let images: Vec<_> = images.iter().map(|image| image.id).collect();
-    let path = config.data_dir.join("firmware");
-    ImageFiles::open(&path, &images).map_err(|source| StartError::DataDir { path, source })
+/// Opens the store, and then everything that is not open, because what the store says is said
+/// before; starts what serves devices and destinations.
+async fn open_all(
+    config: &Config,
+    sockets: OpenSockets,
+    threads: Option<(DeviceAddresses, Arbiters)>,
+    node: Option<&JoinedNode>,
+) -> Result<(DeviceAddresses, Listeners, Box<Member>, Option<Addr<Web>>), StartError> {
+    let storage = storage::open(config).await?;
+    let listeners = Listeners::open(config, sockets)?;
+    let (heard_at, arbiters) = match (threads, node) {
+        (Some(threads), _) => threads,
+        (None, Some(node)) => {
+            let (at, arbiters, _) = standby::open_threads(config, node)?;
+            (at, arbiters)
+        }
+        (None, None) => {
+            let DeviceListeners { at, sockets } = DeviceListeners::open(config)?;
+            (at, Arbiters::open_alone(sockets))
+        }
+    };
+    let at = listeners.at(heard_at);
+    let member = Member::start(config, (storage, arbiters), &at, node).await?;
+    Ok((heard_at, listeners, Box::new(member), None))
 }
 
-/// The secrets of DTLS. Cookies live for seconds; tickets are to survive the process, whatever ends
-/// it.
-fn association_secrets(
-    master_key: &MasterKey,
-    server_key: ServerKey,
-) -> Result<AssociationSecrets, StartError> {
-    let mut cookies = [0; 32];
-    getrandom::fill(&mut cookies).map_err(|error| StartError::Entropy(io::Error::other(error)))?;
-    Ok(AssociationSecrets {
-        cookies,
-        tickets: master_key.derive(b"signalbox DTLS session tickets"),
-        server_key,
+/// Removes the files of firmware images that an upload or a removal left behind.
+async fn tidy_images(config: &Config, member: &Member) -> Result<(), StartError> {
+    let images = member.store().images().await?;
+    let images: Vec<_> = images.iter().map(|image| image.id).collect();
+    let tidied = member.image_files.keep_only(&images);
+    tidied.map_err(|source| StartError::DataDir {
+        path: image_directory(config),
+        source,
     })
 }
 
@@ -602,34 +543,6 @@ pub(crate) fn retention_periods(config: &Config) -> RetentionPeriods {
         dead_letters_ms: days(config.dead_letter_retention_days),
         sms_ms: days(config.sms_retention_days),
         answers_ms: i64::from(config.idempotency_retention_h) * 3_600_000,
-    }
-}
-
-/// The rules for every device, from the configuration.
-pub(crate) fn rules(config: &Config, own: Vec<SocketAddr>) -> Rules {
-    let patience = TransmissionRules {
-        ack_timeout_ms: config.coap_ack_timeout_ms,
-        max_retransmit: config.coap_max_retransmit,
-        response_timeout_ms: config.coap_response_timeout_ms,
-    };
-    let names = if config.trust_endpoint_names {
-        EndpointTrust::NameSuffices
-    } else {
-        EndpointTrust::AddressRequired
-    };
-    let bootstrap = match config.bootstrap_nosec {
-        true => NoSecBootstrap::Accepted,
-        false => NoSecBootstrap::Refused,
-    };
-    Rules {
-        bootstrap,
-        uris: ServiceUris {
-            coap: config.public_coap.clone(),
-            coaps: config.public_coaps.clone(),
-        },
-        own: own.into(),
-        addresses: config.policy(),
-        ..Rules::new(config.limits(), patience, names)
     }
 }
 

@@ -1,8 +1,8 @@
-//! What does a process do before it has the lease of the shards? It waits for the database, then
-//! for the lease. Meanwhile health checks and callers are told, or what arrives is relayed to the
-//! active node.
+//! What does a process do before it is the active node? It waits for the database, then for the
+//! lease. Meanwhile health checks and callers are told, or calls are relayed to the active node; if
+//! other nodes reach it, it serves the partitions that it has leases of, and relays what devices
+//! send to it while it has none.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -13,8 +13,11 @@ use std::time::{Duration, Instant};
 
 use actix::Addr;
 use actix_web::web::ServiceConfig;
+use actors::arbiters::{Arbiters, NodeArbiters};
 use actors::clock::Clock;
-use actors::lease::LeaseReport;
+use actors::kept_sessions::KeptSessions;
+use actors::lease::{LeaseKeeper, LeaseReport};
+use actors::relay::links::LinkState;
 use actors::web::{DRAIN_MAX, Web};
 use engine::node::lease::LeaseId;
 use tokio::time::{sleep, timeout};
@@ -23,11 +26,16 @@ use tracing::{info, warn};
 use crate::api::ServedRoutes;
 use crate::api::waiting::{WaitingRelay, WaitingState};
 use crate::config::Config;
-use crate::deliverer::{Deliverer, DelivererError};
-use crate::listeners::{DeviceListeners, ListenError, OpenSockets, WebListener, stopped};
-use crate::node::{JoinError, JoinedNode, NodeTransport};
+use crate::handing_over;
+use crate::listeners::{
+    DeviceAddresses, DeviceListeners, ListenError, ListeningAt, NodeListener, OpenSockets,
+    WebListener, stopped,
+};
+use crate::member::{LEAVING, Member, MemberError};
+use crate::node::{JoinError, JoinedNode};
 use crate::operator::OperatorToken;
 use crate::relay::{HeldCalls, Relay};
+use crate::storage;
 use crate::tls::{Certificate, TlsError};
 
 /// The pause before a server of the store that cannot be reached is tried again: the first one, and
@@ -36,10 +44,6 @@ const STORE_PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration
 
 /// How long a start waits for a free lease before it opens the addresses of the API to say so.
 const STANDBY_AFTER: Duration = Duration::from_millis(500);
-
-/// How long a node that is to stop answers as before while it is not ready, so that load balancers
-/// turn to others that serve or relay.
-pub(crate) const LEAVING: Duration = Duration::from_secs(2);
 
 /// How long a call waits for the next active node beyond the lease of the last one.
 const START_MAX: Duration = Duration::from_secs(10);
@@ -59,9 +63,12 @@ pub enum StandbyError {
     /// The operator's token cannot be read or generated.
     #[error("cannot read or create the operator token: {0}")]
     OperatorToken(io::Error),
-    /// It cannot deliver.
+    /// It cannot serve its partitions.
     #[error(transparent)]
-    Deliver(#[from] DelivererError),
+    Serve(#[from] MemberError),
+    /// The store has failed: only a new process can help.
+    #[error("the store has failed")]
+    StoreFailed,
     /// Nothing could be relayed to another node.
     #[error("the client for other nodes cannot be set up: {0}")]
     Relay(reqwest::Error),
@@ -95,58 +102,57 @@ pub(crate) async fn join(
     }
 }
 
-/// Waits until the node is the active one, and delivers meanwhile if it has leases for that;
-/// returns all leases with what is open meanwhile, or nothing if the process is to stop.
+/// Waits until the node is the active one, and serves meanwhile what it has leases of; returns the
+/// leases that it got with that of the active one, and what is open. Nothing is returned if the
+/// process is to stop: then the node has left the others.
 pub(crate) async fn stand_by(
     config: &Config,
-    node: &mut JoinedNode,
+    mut node: JoinedNode,
     asked_to_stop: impl Future<Output = ()>,
-) -> Result<Option<(BTreeMap<LeaseId, u64>, Standby)>, StandbyError> {
+) -> Result<Option<(JoinedNode, Vec<(LeaseId, u64)>, Standby)>, StandbyError> {
     let mut standby = Standby::default();
     // A lease that is free is there soon: nobody else is asked to wait for that.
     let mut announced = pin!(sleep(STANDBY_AFTER));
     let mut asked_to_stop = pin!(asked_to_stop);
-    loop {
+    let is_drained = loop {
         tokio::select! {
             report = node.keeper.next() => match report {
                 LeaseReport::Began(leases) => {
                     let is_active = leases.iter().any(|(lease, _)| *lease == LeaseId::Active);
                     if is_active {
-                        let mut all = standby.deliver_no_more().await;
-                        all.extend(leases);
-                        return Ok(Some((all, standby)));
+                        return Ok(Some((node, leases, standby)));
                     }
                     if standby.web.is_empty() {
-                        standby = Standby::announced(config, node)?;
+                        standby = Standby::announced(config, &node)?;
                     }
-                    standby.deliver(config, node, leases).await?;
+                    standby.take(config, &node, leases).await?;
                 }
                 LeaseReport::Give(partition) => {
-                    if let Some(deliverer) = &mut standby.deliverer {
-                        deliverer.give(partition).await;
+                    if let Some(Serving::Member(member, _)) = &mut standby.serving {
+                        member.give(partition).await;
                     }
                     node.keeper.given(partition).await;
                 }
-                LeaseReport::Drain | LeaseReport::Left => break,
+                LeaseReport::Drain | LeaseReport::Left => break true,
             },
-            () = failed(standby.deliverer.as_ref()) => {
-                return Err(DelivererError::StoreFailed.into());
-            }
-            () = &mut asked_to_stop => break,
+            () = failed(standby.serving.as_ref()) => return Err(StandbyError::StoreFailed),
+            () = &mut asked_to_stop => break false,
             () = &mut announced, if standby.web.is_empty() => {
-                standby = Standby::announced(config, node)?;
+                standby = Standby::announced(config, &node)?;
             }
         }
-    }
-    standby.end().await;
+    };
+    node.keeper.drain().await;
+    let kept = standby.end(&mut node.keeper, is_drained).await;
+    handing_over::leave(config, node, kept).await;
     Ok(None)
 }
 
-/// Returns when the store has failed of a node that delivers.
-async fn failed(deliverer: Option<&Deliverer>) {
-    match deliverer {
-        Some(deliverer) => deliverer.failed().await,
-        None => std::future::pending().await,
+/// Returns when the store has failed of a node that serves partitions.
+async fn failed(serving: Option<&Serving>) {
+    match serving {
+        Some(Serving::Member(member, _)) => member.failed().await,
+        Some(Serving::Threads(_)) | None => std::future::pending().await,
     }
 }
 
@@ -154,81 +160,144 @@ async fn failed(deliverer: Option<&Deliverer>) {
 #[derive(Default)]
 pub(crate) struct Standby {
     web: Vec<WaitingWeb>,
-    /// With the sockets that it relays from, if it does.
-    relay: Option<(Relay, DeviceListeners)>,
-    /// What it delivers, if it does.
-    deliverer: Option<Deliverer>,
+    relay: Option<Relay>,
+    /// Where it hears devices, if it does.
+    devices: Option<DeviceAddresses>,
+    /// What it serves them with.
+    serving: Option<Serving>,
+}
+
+/// What a node serves devices with, before it is the active one.
+pub(crate) enum Serving {
+    /// Threads that relay what arrives.
+    Threads(Arbiters),
+    /// Its partitions, with the server for other nodes.
+    Member(Box<Member>, Addr<Web>),
+}
+
+/// What the active node goes on with that stood by before.
+#[derive(Default)]
+pub(crate) struct StoodBy {
+    pub(crate) sockets: OpenSockets,
+    pub(crate) held: Option<HeldCalls>,
+    pub(crate) devices: Option<(DeviceAddresses, Serving)>,
+}
+
+/// Opens the sockets for devices, and the threads that serve them for a node.
+pub(crate) fn open_threads(
+    config: &Config,
+    node: &JoinedNode,
+) -> Result<(DeviceAddresses, Arbiters, LinkState), ListenError> {
+    let DeviceListeners { at, sockets } = DeviceListeners::open(config)?;
+    let nodes = node.transport.as_ref().map(|transport| NodeArbiters {
+        node: node.id,
+        identity: transport.identity.clone(),
+        others: transport.others.clone(),
+    });
+    let (arbiters, links) = Arbiters::open(sockets, nodes);
+    Ok((at, arbiters, links))
 }
 
 impl Standby {
     /// Opens it, and says so.
     fn announced(config: &Config, node: &JoinedNode) -> Result<Self, StandbyError> {
         let hold_max = Duration::from_secs(config.node_lease_s.into()) + START_MAX;
-        let relay = |transport: &NodeTransport| {
-            let devices = DeviceListeners::open(config)?;
-            let sockets = devices.try_clone()?;
-            let relay = Relay::start(node, transport, sockets, hold_max);
-            Ok::<_, StandbyError>((relay.map_err(StandbyError::Relay)?, devices))
-        };
-        let relay = node.transport.as_ref().map(relay).transpose()?;
-        let relaying = relay.as_ref().map(|(relay, _)| (relay.waiting(), hold_max));
-        let web = WaitingWeb::start_all(config, Some(node), relaying)?;
+        let mut standby = Self::default();
+        if let Some(transport) = &node.transport {
+            let (devices, arbiters, links) = open_threads(config, node)?;
+            node.share_once(links.clone());
+            let relay = Relay::start(transport, links, hold_max).map_err(StandbyError::Relay)?;
+            standby.relay = Some(relay);
+            standby.devices = Some(devices);
+            standby.serving = Some(Serving::Threads(arbiters));
+        }
+        let relaying = standby
+            .relay
+            .as_ref()
+            .map(|relay| (relay.waiting(), hold_max));
+        standby.web = WaitingWeb::start_all(config, Some(node), relaying)?;
         info!(node = %node.id, "standing by until this node has the lease");
         println!("standing by node={}", node.id);
-        Ok(Self {
-            web,
-            relay,
-            deliverer: None,
-        })
+        Ok(standby)
     }
 
-    /// Delivers under these leases, too.
-    async fn deliver(
+    /// Serves what these leases are of, too.
+    async fn take(
         &mut self,
         config: &Config,
         node: &JoinedNode,
         leases: Vec<(LeaseId, u64)>,
     ) -> Result<(), StandbyError> {
-        let (Some(transport), Some((relay, _))) = (&node.transport, &self.relay) else {
-            return Ok(());
+        let serving = match self.serving.take() {
+            Some(Serving::Threads(arbiters)) => self.begin(config, node, arbiters).await?,
+            serving @ (Some(Serving::Member(..)) | None) => serving,
         };
-        let deliverer = match &mut self.deliverer {
-            Some(deliverer) => deliverer,
-            None => {
-                let started = Deliverer::start(config, transport, relay.active()).await?;
-                self.deliverer.insert(started)
-            }
-        };
-        deliverer.take(leases).await;
+        self.serving = serving;
+        if let Some(Serving::Member(member, _)) = &mut self.serving {
+            member.take(leases).await;
+        }
         Ok(())
     }
 
-    /// Delivers nothing any more; returns the leases for it, which the node still has.
-    async fn deliver_no_more(&mut self) -> BTreeMap<LeaseId, u64> {
-        match self.deliverer.take() {
-            Some(deliverer) => deliverer.stop().await,
-            None => BTreeMap::new(),
-        }
+    async fn begin(
+        &self,
+        config: &Config,
+        node: &JoinedNode,
+        arbiters: Arbiters,
+    ) -> Result<Option<Serving>, MemberError> {
+        let (Some(at), Some(transport)) = (self.listening_at(), &node.transport) else {
+            return Ok(None);
+        };
+        let storage = storage::open(config).await?;
+        let mut member = Member::start(config, (storage, arbiters), &at, Some(node)).await?;
+        let listener = NodeListener::open(config, transport)?;
+        let web = listener.start(member.routes().routes())?;
+        Ok(Some(Serving::Member(Box::new(member), web)))
+    }
+
+    fn listening_at(&self) -> Option<ListeningAt> {
+        let address = |is_operator: bool| {
+            let mut web = self.web.iter();
+            let found = web.find(|it| (it.served == ServedRoutes::Operator) == is_operator);
+            found.and_then(|it| it.socket.local_addr().ok())
+        };
+        Some(ListeningAt {
+            http: address(false)?,
+            operator: address(true),
+            devices: self.devices?,
+        })
     }
 
     /// Ends: no further call is accepted, and those that the active node answers are completed.
-    async fn end(mut self) {
+    /// Returns where the sessions of its devices are kept.
+    async fn end(mut self, keeper: &mut LeaseKeeper, is_drained: bool) -> Option<KeptSessions> {
         let servers = servers(std::mem::take(&mut self.web));
-        if let Some((relay, _)) = self.relay.take() {
+        if let Some(relay) = self.relay.take() {
             relay.leave();
-            sleep(LEAVING).await;
+            match &mut self.serving {
+                Some(Serving::Member(member, _)) if !is_drained => member.give_all(keeper).await,
+                Some(Serving::Member(..) | Serving::Threads(_)) | None => sleep(LEAVING).await,
+            }
             let _ = timeout(DRAIN_MAX, stopped(servers.clone())).await;
             // What still waits for an active node is refused.
             drop(relay.stop());
         }
         stopped(servers).await;
-        // Last: others deliver once the leases are given up, which is next.
-        self.deliver_no_more().await;
+        // Last: others serve once the leases are given up, which is next.
+        match self.serving.take() {
+            Some(Serving::Member(member, web)) => {
+                member.end_streams();
+                stopped(vec![web]).await;
+                member.quiesce().await;
+                Some(member.kept_sessions.clone())
+            }
+            Some(Serving::Threads(_)) | None => None,
+        }
     }
 
     /// Takes over; the sockets stay open for the service, and calls that wait are held for it.
-    pub(crate) fn take_over(self) -> (OpenSockets, Option<HeldCalls>) {
-        let mut open = OpenSockets::default();
+    pub(crate) fn take_over(self) -> StoodBy {
+        let mut sockets = OpenSockets::default();
         let mut servers = Vec::new();
         for WaitingWeb {
             server,
@@ -238,16 +307,16 @@ impl Standby {
         {
             servers.push(server);
             match served {
-                ServedRoutes::All | ServedRoutes::WithoutOperator => open.http = Some(socket),
-                ServedRoutes::Operator => open.operator = Some(socket),
+                ServedRoutes::All | ServedRoutes::WithoutOperator => sockets.http = Some(socket),
+                ServedRoutes::Operator => sockets.operator = Some(socket),
             }
         }
         actix_rt::spawn(stopped(servers));
-        let held = self.relay.map(|(relay, devices)| {
-            open.devices = Some(devices);
-            relay.stop()
-        });
-        (open, held)
+        StoodBy {
+            sockets,
+            held: self.relay.map(Relay::stop),
+            devices: self.devices.zip(self.serving),
+        }
     }
 }
 

@@ -144,11 +144,11 @@ pub(crate) async fn failed(store: &dyn Store) {
     }
 }
 
-/// Opens the store; one on PostgreSQL in the epoch of a lease.
-pub(crate) async fn open(config: &Config, epoch: Option<u64>) -> Result<Storage, StorageError> {
+/// Opens the store.
+pub(crate) async fn open(config: &Config) -> Result<Storage, StorageError> {
     match &config.store {
         StoreChoice::Embedded => open_embedded(config),
-        StoreChoice::Postgres(database) => open_postgres(config, database.clone(), epoch).await,
+        StoreChoice::Postgres(database) => open_postgres(config, database.clone()).await,
     }
 }
 
@@ -203,12 +203,8 @@ pub(crate) fn postgres_options(
 async fn open_postgres(
     config: &Config,
     database: Box<PostgresUrl>,
-    epoch: Option<u64>,
 ) -> Result<Storage, StorageError> {
-    let options = PostgresOptions {
-        epoch,
-        ..postgres_options(config, &database)?
-    };
+    let options = postgres_options(config, &database)?;
     let opened = tokio::task::spawn_blocking(|| PostgresStore::open(options)).await;
     let opened = opened.expect("a store is opened without a panic");
     let store = opened.map_err(|source| StorageError::Postgres { database, source })?;

@@ -1,79 +1,273 @@
-//! How many threads serve devices? One arbiter per core, each with its own registry, devices and
-//! sockets on the addresses devices know.
+//! How many threads serve devices? One for each core, with sockets of its own on the addresses
+//! devices know. Each has one arbiter. With nodes, it has as many of the arbiters of all of them as
+//! its node is to have.
+
+pub(crate) mod barrier;
+pub(crate) mod datagrams;
+pub(crate) mod nodes;
+pub(crate) mod peer_choice;
+pub(crate) mod places;
 
 use std::sync::Arc;
 
 use actix::{Addr, MailboxError};
-use actix_rt::Arbiter;
+use actix_rt::Arbiter as Thread;
+use engine::associations::export::SessionRecord;
 use engine::change::Batch;
-use engine::dispatch::shard_map::ShardMap;
-use tracing::warn;
+use engine::dispatch::shard_map::{ArbiterId, ShardMap};
+use engine::ids::{NodeId, Partition};
+use engine::limits::PARTITIONS;
+use store::Commit;
+use tokio::sync::watch;
+use tracing::{error, warn};
 
 use crate::devices::Devices;
-use crate::kept_sessions::EarlierSessions;
+use crate::kept_sessions::HandedOver;
 use crate::logging::Logging;
-use crate::registry::context::{ArbiterParts, ArbiterPlacement, StartupBarrier};
-use crate::registry::{
-    ConnectArbiters, FlushOutbound, KeepSessions, Quiesce, Registry, StopArbiter,
+use crate::receiver::{
+    BeginArbiter, EndArbiter, FlushOutbound, Receive, ReceiveNoMore, Receiver, ReceiverParts,
 };
+use crate::registry::context::{ArbiterParts, ArbiterPlacement};
+use crate::registry::{KeepSessions, Quiesce, Registry, StartArbiter, StopArbiter, UnloadDevices};
+use crate::relay::identity::NodeIdentity;
+use crate::relay::links::LinkState;
 use crate::socket::Open;
 
-/// The arbiters of a process.
+use barrier::StartupBarrier;
+use nodes::NodeView;
+use places::{ArbiterPlaces, ArbitersHere};
+
+pub use nodes::OtherNodes;
+
+/// The threads that serve devices, with the arbiters of this process.
 pub struct Arbiters {
-    parts: ArbiterParts,
-    shard_map: ShardMap,
-    arbiters: Vec<Arbiter>,
-    actors: Arc<[Addr<Registry>]>,
+    threads: Vec<ServingThread>,
+    here: Arc<watch::Sender<ArbitersHere>>,
+    places: ArbiterPlaces,
+    startup_barrier: Arc<StartupBarrier>,
+    /// With what sessions are resumed by their ids, once that was read.
+    cached: Option<Arc<[SessionRecord]>>,
 }
+
+/// A thread that serves devices.
+struct ServingThread {
+    thread: Thread,
+    receiver: Addr<Receiver>,
+    arbiters: Vec<ArbiterId>,
+}
+
+/// How the arbiters of all nodes reach each other.
+#[derive(Clone)]
+pub struct NodeArbiters {
+    /// This node.
+    pub node: NodeId,
+    /// What it proves with that it is one.
+    pub identity: NodeIdentity,
+    /// The others.
+    pub others: watch::Receiver<OtherNodes>,
+}
+
+/// The way in to the arbiters of this process for what other nodes send.
+#[derive(Clone)]
+pub struct ArbiterInlet(pub(crate) ArbiterPlaces);
 
 impl Arbiters {
     /// Starts an arbiter for each pair of sockets; from then on devices are served and restored.
-    pub fn start(mut parts: ArbiterParts, sockets: Vec<Open>, logging: &Addr<Logging>) -> Self {
-        parts.limits = parts.limits.shared_among(sockets.len());
-        parts.association_limits = parts.association_limits.shared_among(sockets.len());
-        let shard_map = ShardMap::among(sockets.len());
-        let arbiters: Vec<Arbiter> = sockets.iter().map(|_| Arbiter::new()).collect();
-        let startup_barrier = Arc::new(StartupBarrier::of(sockets.len()));
-        let kept = parts.kept_sessions.as_ref();
-        let mut earlier = kept.map_or_else(EarlierSessions::default, |it| it.take(sockets.len()));
-        let registries: Arc<[Addr<Registry>]> = shard_map
-            .arbiters()
-            .zip(sockets.into_iter().zip(&arbiters))
-            .map(|(here, (open, arbiter))| {
-                let startup_barrier = Arc::clone(&startup_barrier);
-                let place = ArbiterPlacement {
-                    arbiter_id: here,
-                    shard_map,
-                    startup_barrier,
-                    sessions: earlier
-                        .by_arbiter
-                        .get_mut(here.index())
-                        .map(std::mem::take)
-                        .unwrap_or_default(),
-                    cached_sessions: Arc::clone(&earlier.cached),
-                };
-                Registry::start_on(arbiter, place, parts.clone(), open, logging.clone())
-            })
-            .collect();
-        for registry in &*registries {
-            registry.do_send(ConnectArbiters(Arc::clone(&registries)));
+    pub async fn start(parts: ArbiterParts, sockets: Vec<Open>, logging: &Addr<Logging>) -> Self {
+        let mut arbiters = Self::open_alone(sockets);
+        if !arbiters.threads.is_empty() {
+            arbiters.begin_all(parts, logging).await;
         }
+        arbiters
+    }
+
+    /// The threads of a process without other nodes, each for one arbiter. They receive once all
+    /// arbiters begin.
+    pub fn open_alone(sockets: Vec<Open>) -> Self {
+        Self::open_among(ShardMap::among(sockets.len()), sockets, None)
+    }
+
+    /// The threads of a node, whose arbiters are those of the partitions that it has: none, for
+    /// now. What arrives is for other nodes, if they can be reached.
+    pub fn open(sockets: Vec<Open>, nodes: Option<NodeArbiters>) -> (Self, LinkState) {
+        let state = LinkState::of(sockets.len());
+        let nodes = nodes.map(|nodes| (nodes, state.clone()));
+        let shard_map = ShardMap::among(PARTITIONS.into());
+        let arbiters = Self::open_among(shard_map, sockets, nodes);
+        // Until then it waits in the sockets.
+        let (receivers, links) = (arbiters.receivers(), state.clone());
+        actix_rt::spawn(async move {
+            links.completes().await;
+            receivers.iter().for_each(|it| it.do_send(Receive));
+        });
+        (arbiters, state)
+    }
+
+    fn receivers(&self) -> Vec<Addr<Receiver>> {
+        self.threads.iter().map(|it| it.receiver.clone()).collect()
+    }
+
+    fn open_among(
+        shard_map: ShardMap,
+        sockets: Vec<Open>,
+        nodes: Option<(NodeArbiters, LinkState)>,
+    ) -> Self {
+        let (here, barrier) = (Arc::new(watch::Sender::default()), Arc::default());
+        let own = nodes.as_ref().map(|(nodes, _)| nodes);
+        let (node, others) = match own {
+            Some(nodes) => (nodes.node, nodes.others.clone()),
+            None => (
+                NodeId::from_bytes([0; 16]),
+                watch::channel(OtherNodes::default()).1,
+            ),
+        };
+        let are_alone = own.is_none();
+        let view = NodeView::new(shard_map, node, others);
+        let places = ArbiterPlaces::new((view, are_alone), here.subscribe(), Arc::clone(&barrier));
+        let nodes = nodes.map(|(nodes, state)| (nodes.identity, state));
+        let threads = (0..).zip(sockets).map(|(number, open)| {
+            let thread = Thread::new();
+            let parts = ReceiverParts {
+                thread: number,
+                open,
+                places: places.clone(),
+                here: Arc::clone(&here),
+                nodes: nodes.clone(),
+            };
+            let receiver = Receiver::start_on(&thread, parts);
+            ServingThread {
+                thread,
+                receiver,
+                arbiters: Vec::new(),
+            }
+        });
         Self {
+            threads: threads.collect(),
+            here,
+            startup_barrier: barrier,
+            places,
+            cached: None,
+        }
+    }
+
+    /// Begins all arbiters in the epoch of these parts.
+    pub async fn begin_all(&mut self, parts: ArbiterParts, logging: &Addr<Logging>) {
+        let arbiters: Vec<ArbiterId> = self.places.shard_map().arbiters().collect();
+        if let Some(kept) = &parts.kept_sessions {
+            kept.keep_only(self.places.shard_map().count());
+        }
+        let cached = cached_sessions(&parts);
+        for arbiter in &arbiters {
+            self.begin_one(*arbiter, parts.clone(), (vec![], &cached), logging)
+                .await;
+        }
+        // Each may get datagrams of another one's devices.
+        for (_, registry) in self.here.borrow().iter() {
+            registry.do_send(StartArbiter);
+        }
+        self.receivers().iter().for_each(|it| it.do_send(Receive));
+    }
+
+    /// Begins the arbiter of a partition in an epoch, with the sessions over DTLS that another node
+    /// has kept for it.
+    pub async fn begin(
+        &mut self,
+        (partition, epoch): (Partition, u64),
+        parts: &ArbiterParts,
+        handed_over: HandedOver,
+        logging: &Addr<Logging>,
+    ) {
+        let Some(arbiter) = self.places.shard_map().numbered(partition.0.into()) else {
+            return;
+        };
+        let parts = ArbiterParts {
+            epoch,
+            ..parts.clone()
+        };
+        if let Some(kept) = &parts.kept_sessions
+            && (self.cached.is_none() || !handed_over.cached.is_empty())
+        {
+            self.cached = Some(kept.take_cached(&handed_over.cached));
+        }
+        let cached = self.cached.clone().unwrap_or_default();
+        self.begin_one(arbiter, parts, (handed_over.sessions, &cached), logging)
+            .await;
+        let begun = self.here.borrow().get(&arbiter).cloned();
+        if let Some(registry) = begun {
+            registry.do_send(StartArbiter);
+        }
+        self.receivers().iter().for_each(|it| it.do_send(Receive));
+    }
+
+    /// Ends the arbiter of a partition. When this returns, what its devices had done before is
+    /// durable and sent. What one of them still does is refused once another node has it.
+    pub async fn give(&mut self, partition: Partition, commits: &dyn Commit) {
+        let Some(arbiter) = self.places.shard_map().numbered(partition.0.into()) else {
+            return;
+        };
+        let mut threads = self.threads.iter_mut();
+        let found = threads.find(|it| it.arbiters.contains(&arbiter));
+        let registry = self.here.borrow().get(&arbiter).cloned();
+        let (Some(thread), Some(registry)) = (found, registry) else {
+            return;
+        };
+        thread.arbiters.retain(|it| *it != arbiter);
+        warn_if_stopped(thread.receiver.send(EndArbiter(arbiter)).await);
+        warn_if_stopped(registry.send(Quiesce).await);
+        warn_if_stopped(registry.send(UnloadDevices).await);
+        commit_all_earlier(commits).await;
+        warn_if_stopped(thread.receiver.send(FlushOutbound).await);
+        warn_if_stopped(registry.send(KeepSessions).await);
+        warn_if_stopped(registry.send(StopArbiter).await);
+    }
+
+    async fn begin_one(
+        &mut self,
+        arbiter: ArbiterId,
+        mut parts: ArbiterParts,
+        (kept, cached): (Vec<Vec<u8>>, &Arc<[SessionRecord]>),
+        logging: &Addr<Logging>,
+    ) {
+        let count = usize::from(self.places.shard_map().count());
+        parts.limits = parts.limits.shared_among(count);
+        parts.association_limits = parts.association_limits.shared_among(count);
+        let number = (arbiter.number(), parts.epoch);
+        let sessions = parts.kept_sessions.as_ref();
+        let place = ArbiterPlacement {
+            arbiter_id: arbiter,
+            places: self.places.clone(),
+            startup_barrier: Arc::clone(&self.startup_barrier),
+            sessions: sessions.map_or_else(Vec::new, |it| it.take(number, kept)),
+            cached_sessions: Arc::clone(cached),
+        };
+        let least = self.threads.iter_mut().min_by_key(|it| it.arbiters.len());
+        let Some(thread) = least else {
+            return;
+        };
+        thread.arbiters.push(arbiter);
+        let begun = thread.receiver.send(BeginArbiter {
+            place,
             parts,
-            shard_map,
-            arbiters,
-            actors: registries,
+            logging: logging.clone(),
+        });
+        if begun.await.is_err() {
+            error!("a thread that serves devices has stopped");
         }
     }
 
     /// The handle to all devices.
-    pub fn devices(&self) -> Devices {
-        Devices::new(self.shard_map, Arc::clone(&self.actors), &self.parts)
+    pub fn devices(&self, parts: &ArbiterParts) -> Devices {
+        Devices::new(self.places.clone(), parts)
+    }
+
+    /// The way in for other nodes.
+    pub fn inlet(&self) -> ArbiterInlet {
+        ArbiterInlet(self.places.clone())
     }
 
     /// The threads that serve devices.
-    pub fn handles(&self) -> impl Iterator<Item = &Arbiter> {
-        self.arbiters.iter()
+    pub fn handles(&self) -> impl Iterator<Item = &Thread> {
+        self.threads.iter().map(|it| &it.thread)
     }
 
     /// Ends the work of devices: from then on they receive no datagram and no wake-up, and the
@@ -81,40 +275,60 @@ impl Arbiters {
     ///
     /// The devices stay in memory. To unload a million of them takes longer than to restore them,
     /// and the end of the process frees them at once.
-    pub async fn quiesce(&self) {
+    pub async fn quiesce(&self, commits: &dyn Commit) {
         // All stop receiving before the first one finishes: a datagram may belong to another
         // arbiter.
-        for registry in &*self.actors {
+        for thread in &self.threads {
+            warn_if_stopped(thread.receiver.send(ReceiveNoMore).await);
+        }
+        let registries = self.registries();
+        for registry in &registries {
             warn_if_stopped(registry.send(Quiesce).await);
         }
-        // Batches are committed in order: once this one has its receipt, so have all earlier ones.
-        if let Err(error) = self.parts.commits.commit(Batch::default()).await {
-            warn!(%error, "the last changes may not be durable");
-        }
-        for registry in &*self.actors {
-            warn_if_stopped(registry.send(FlushOutbound).await);
+        commit_all_earlier(commits).await;
+        for thread in &self.threads {
+            warn_if_stopped(thread.receiver.send(FlushOutbound).await);
         }
     }
 
     /// Keeps the sessions over DTLS for the next process, once the devices are quiesced. Nothing is
     /// sent over them any more.
     pub async fn keep_sessions(&self) {
-        for registry in &*self.actors {
+        for registry in &self.registries() {
             warn_if_stopped(registry.send(KeepSessions).await);
         }
     }
 
     /// Ends the work of devices, frees them and ends the threads, for a process that goes on.
-    pub async fn stop(self) {
-        self.quiesce().await;
-        for (registry, arbiter) in self.actors.iter().zip(self.arbiters) {
+    pub async fn stop(self, commits: &dyn Commit) {
+        self.quiesce(commits).await;
+        for registry in &self.registries() {
             warn_if_stopped(registry.send(StopArbiter).await);
-            arbiter.stop();
-            if arbiter.join().is_err() {
-                warn!("an arbiter did not stop cleanly");
+        }
+        for ServingThread { thread, .. } in self.threads {
+            thread.stop();
+            if thread.join().is_err() {
+                warn!("a thread that serves devices did not stop cleanly");
             }
         }
     }
+
+    fn registries(&self) -> Vec<Addr<Registry>> {
+        self.here.borrow().values().cloned().collect()
+    }
+}
+
+/// Returns once everything that devices have committed is durable: batches are committed in order,
+/// so once one has its receipt, so have all earlier ones.
+async fn commit_all_earlier(commits: &dyn Commit) {
+    if let Err(error) = commits.commit(Batch::default()).await {
+        warn!(%error, "the last changes may not be durable");
+    }
+}
+
+fn cached_sessions(parts: &ArbiterParts) -> Arc<[SessionRecord]> {
+    let kept = parts.kept_sessions.as_ref();
+    kept.map_or_else(|| Arc::from([]), |it| it.take_cached(&[]))
 }
 
 fn warn_if_stopped(sent: Result<(), MailboxError>) {

@@ -151,6 +151,14 @@ impl Deliveries {
             .await
     }
 
+    /// The handle to the destinations of this process alone.
+    pub fn of_this_node(&self) -> Self {
+        Self {
+            others: None,
+            ..self.clone()
+        }
+    }
+
     /// The connection of a destination to its broker.
     pub fn connection(&self, id: DestinationId) -> MqttLinkStatus {
         self.connections.of(id)

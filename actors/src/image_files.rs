@@ -43,21 +43,7 @@ pub struct ImageUpload {
 }
 
 impl ImageFiles {
-    /// Opens the directory, and removes every file that is none of these images.
-    pub fn open(directory: &Path, images: &[ImageId]) -> io::Result<Self> {
-        fs::create_dir_all(directory)?;
-        let names = images.iter().map(|id| OsString::from(id.to_string()));
-        let known: HashSet<OsString> = names.collect();
-        for entry in fs::read_dir(directory)? {
-            let entry = entry?;
-            if !known.contains(&entry.file_name()) {
-                fs::remove_file(entry.path())?;
-            }
-        }
-        Ok(Self::at(directory))
-    }
-
-    /// The images in a directory, which is left as it is.
+    /// The images in a directory, which other nodes may have, too.
     pub fn at(directory: impl AsRef<Path>) -> Self {
         Self {
             directory: directory.as_ref().into(),
@@ -65,6 +51,21 @@ impl ImageFiles {
             reading: Arc::new(Semaphore::new(READ_AT_ONCE)),
             progress: ImageProgress::default(),
         }
+    }
+
+    /// Makes the directory, and removes every file that is none of these images. Only whoever
+    /// receives images may call this, before it does.
+    pub fn keep_only(&self, images: &[ImageId]) -> io::Result<()> {
+        fs::create_dir_all(&self.directory)?;
+        let names = images.iter().map(|id| OsString::from(id.to_string()));
+        let known: HashSet<OsString> = names.collect();
+        for entry in fs::read_dir(&self.directory)? {
+            let entry = entry?;
+            if !known.contains(&entry.file_name()) {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        Ok(())
     }
 
     /// Begins to receive an image.

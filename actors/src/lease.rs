@@ -1,4 +1,4 @@
-//! Does this process hold the lease of its shards? The shell of [`NodeLease`] is a thread of its
+//! Does this process hold its leases? The shell of [`NodeLease`] is a thread of its
 //! own, which nothing delays; what receives or sends asks [`is_held`] first, and waits for nobody.
 //!
 //! A process has one lease, as it has one id. Without a keeper it always holds its shards: those
@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use engine::ids::Partition;
-use engine::limits::PARTITIONS;
+use engine::limits;
 use engine::node::lease::{
     LeaseAnswer, LeaseEffect, LeaseId, LeaseRequest, NodeLease, NodeRole, SteadyTime,
 };
@@ -37,7 +37,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const LEAVE_MAX: Duration = Duration::from_secs(2);
 
 const ACTIVE: &str = "signalbox_node_active";
-const DELIVERIES: &str = "signalbox_delivery_partitions";
+const SHARDS: &str = "signalbox_node_shards";
 
 /// Nothing is received or sent from this time on.
 static HELD_UNTIL: AtomicU64 = AtomicU64::new(u64::MAX);
@@ -59,16 +59,13 @@ pub(crate) async fn held() {
 
 /// Describes the metrics of the node, and sets them for one that needs no lease.
 pub fn describe_active() {
-    describe_gauge!(
-        ACTIVE,
-        "1 while the node holds the lease of its shards, 0 otherwise."
-    );
+    describe_gauge!(ACTIVE, "1 while the node is the active one, 0 otherwise.");
     gauge!(ACTIVE).set(1.0);
     describe_gauge!(
-        DELIVERIES,
-        "Of how many of the 16 partitions of destinations the node holds the lease."
+        SHARDS,
+        "How many of the 1,024 shards have the devices that the node serves."
     );
-    gauge!(DELIVERIES).set(f64::from(PARTITIONS));
+    gauge!(SHARDS).set(f64::from(limits::SHARDS));
 }
 
 /// What the keeper of the leases reports.
@@ -76,7 +73,7 @@ pub fn describe_active() {
 pub enum LeaseReport {
     /// The node has these leases, each in its epoch.
     Began(Vec<(LeaseId, u64)>),
-    /// The node is to stop the deliveries of a partition, and then to say so
+    /// The node is to stop to serve a partition, and then to say so
     /// ([`LeaseKeeper::given`]).
     Give(Partition),
     /// The node is to stop and give all leases up.
@@ -166,7 +163,7 @@ impl LeaseKeeper {
         Arc::clone(&self.is_answered)
     }
 
-    /// The deliveries of a partition have stopped.
+    /// A partition is served no longer.
     pub async fn given(&self, partition: Partition) {
         self.command(LeaseCommand::Given(partition)).await;
     }
@@ -268,18 +265,15 @@ impl LeaseThread {
                 for (lease, epoch) in &begun {
                     match lease {
                         LeaseId::Active => info!(epoch, "this node is the active one"),
-                        LeaseId::Deliveries(Partition(partition)) => {
-                            info!(epoch, partition, "this node delivers for a partition");
+                        LeaseId::Partition(Partition(partition)) => {
+                            info!(epoch, partition, "this node serves a partition");
                         }
                     }
                 }
                 self.report(LeaseReport::Began(begun)).await;
             }
             LeaseEffect::Give(partition) => {
-                info!(
-                    partition = partition.0,
-                    "this node gives up the deliveries of a partition"
-                );
+                info!(partition = partition.0, "this node gives up a partition");
                 self.report(LeaseReport::Give(partition)).await;
             }
             LeaseEffect::Drain => {
@@ -307,8 +301,9 @@ impl LeaseThread {
 
     /// Shows what the node does from now on.
     fn follow_role(&mut self) {
-        let deliveries = self.machine.deliveries(steady_time());
-        gauge!(DELIVERIES).set(deliveries as f64);
+        let partitions = self.machine.served(steady_time()) as f64;
+        let shards = partitions * f64::from(limits::SHARDS) / f64::from(limits::PARTITIONS);
+        gauge!(SHARDS).set(shards);
         let role = self.machine.role(steady_time());
         if role == self.role {
             return;
@@ -351,7 +346,7 @@ impl Drop for PanicGuard {
 fn close() {
     HELD_UNTIL.store(0, Ordering::Release);
     gauge!(ACTIVE).set(0.0);
-    gauge!(DELIVERIES).set(0.0);
+    gauge!(SHARDS).set(0.0);
 }
 
 fn asking(

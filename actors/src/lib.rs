@@ -1,8 +1,8 @@
 //! Decisions to the world: the actix shells around the machines, the sockets, and HTTP.
 //!
-//! Shells perform and decide nothing. Each arbiter has a registry, its device actors and its UDP
-//! sockets; the logging actor writes log entries that belong to no device's step; the web actor
-//! starts, drains and stops the API.
+//! Shells perform and decide nothing. Each arbiter has a registry and its device actors, on a
+//! thread whose receiver reads the UDP sockets; the logging actor writes log entries that belong to
+//! no device's step; the web actor starts, drains and stops the API.
 
 pub mod arbiters;
 pub mod broker;
@@ -21,6 +21,7 @@ pub mod lease;
 pub mod logging;
 mod meters;
 pub mod policy;
+mod receiver;
 pub mod registry;
 pub mod relay;
 mod reply;

@@ -63,7 +63,7 @@ pub struct Logging {
     clock: Clock,
     commits: Arc<dyn Commit>,
     store: Arc<dyn Maintenance>,
-    /// How long data is kept; none, if another node removes it.
+    /// How long data is kept; none, while another process removes it.
     kept_for: Option<RetentionPeriods>,
     waiting: VecDeque<WriteEntry>,
     /// Whether a sweep is running: there is never a second one at the same time.
@@ -72,25 +72,9 @@ pub struct Logging {
 }
 
 impl Logging {
-    /// Creates the actor with its store.
-    pub fn new(
-        clock: Clock,
-        commits: Arc<dyn Commit>,
-        store: Arc<dyn Maintenance>,
-        kept_for: RetentionPeriods,
-    ) -> Self {
-        Self {
-            kept_for: Some(kept_for),
-            ..Self::without_sweeps(clock, commits, store)
-        }
-    }
-
-    /// Creates the actor of a process that removes nothing: another node does.
-    pub fn without_sweeps(
-        clock: Clock,
-        commits: Arc<dyn Commit>,
-        store: Arc<dyn Maintenance>,
-    ) -> Self {
+    /// Creates the actor with its store. It removes nothing until it is told to: of several nodes,
+    /// the active one does.
+    pub fn new(clock: Clock, commits: Arc<dyn Commit>, store: Arc<dyn Maintenance>) -> Self {
         Self {
             clock,
             commits,
@@ -203,6 +187,19 @@ impl Actor for Logging {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         ctx.run_interval(SWEEP_EVERY, Self::sweep);
+    }
+}
+
+/// Removes from now on what is older than this.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct RemoveOld(pub RetentionPeriods);
+
+impl Handler<RemoveOld> for Logging {
+    type Result = ();
+
+    fn handle(&mut self, RemoveOld(periods): RemoveOld, _: &mut Context<Self>) {
+        self.kept_for = Some(periods);
     }
 }
 

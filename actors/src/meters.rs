@@ -6,8 +6,10 @@
 pub(crate) mod census;
 pub(crate) mod family;
 pub(crate) mod pending;
+pub(crate) mod sent;
 pub(crate) mod words;
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use engine::associations::AssociationCounts;
@@ -42,9 +44,7 @@ pub(crate) struct ArbiterReading<'a> {
 pub(crate) struct ArbiterMeters {
     /// Datagrams taken from the sockets.
     pub(crate) received: DatagramCounts,
-    /// Datagrams the kernel accepted.
-    pub(crate) sent: DatagramCounts,
-    /// Datagrams it did not accept.
+    /// Messages for which there was no session.
     pub(crate) unsent: Count,
     /// Datagrams forwarded to another arbiter.
     pub(crate) forwarded: Count,
@@ -67,6 +67,7 @@ pub(crate) struct ArbiterMeters {
     cookies: Count,
     address_changes: Count,
     restored: Counter,
+    restored_before: Cell<u64>,
     restore_progress: Gauge,
     levels: Levels,
 }
@@ -94,11 +95,6 @@ impl ArbiterMeters {
         let count = |name| Count::new(total(name));
         Self {
             received: DatagramCounts::new(words::RECEIVED, here, DatagramForm::all()),
-            sent: DatagramCounts::new(
-                words::SENT,
-                here,
-                DatagramForm::all().filter(|it| it.can_be_ours()),
-            ),
             unsent: count(words::UNSENT),
             forwarded: count(words::FORWARDED),
             census: Census::default(),
@@ -134,6 +130,7 @@ impl ArbiterMeters {
             created: Family::of(words::created(here)),
             concluded: Family::of(words::concluded(here)),
             restored: total(words::RESTORED),
+            restored_before: Cell::new(0),
             restore_progress: gauge!(words::RESTORE_PROGRESS, "arbiter" => arbiter.clone()),
             levels: Levels::of(here),
         }
@@ -170,7 +167,6 @@ impl ArbiterMeters {
     /// Publishes the counts of the arbiter and its report.
     pub(crate) fn publish(&self, reading: &ArbiterReading<'_>) {
         self.received.publish();
-        self.sent.publish();
         self.publish_dropped(reading.dropped);
         self.publish_associations(&reading.associations);
         self.uplinks.publish();
@@ -198,8 +194,17 @@ impl ArbiterMeters {
     /// Publishes the progress of the start: how many devices it restored, and which part of the
     /// arbiter's keys is done, from 0 to 1.
     pub(crate) fn publish_progress(&self, restored: u64, part: f64) {
-        self.restored.absolute(restored);
+        let before = self.restored_before.replace(restored);
+        self.restored.increment(restored.saturating_sub(before));
         self.restore_progress.set(part);
+    }
+
+    /// Publishes that nothing is in memory any more.
+    pub(crate) fn end(&self) {
+        self.levels.publish(&DeviceTotals::default(), 0);
+        self.restore_progress.set(1.0);
+        self.levels.sessions.set(0.0);
+        self.levels.handshakes.set(0.0);
     }
 
     fn publish_associations(&self, counts: &AssociationCounts) {

@@ -1,22 +1,22 @@
-//! The shell of an arbiter: performs what its machine decides. It reads the sockets, queries the
-//! store and starts the actors of devices.
+//! The shell of an arbiter: performs what its machine decides. It takes what the sockets receive,
+//! queries the store and starts the actors of devices.
 
 mod alarm;
 mod bootstrap;
 pub mod context;
 mod device;
 mod downloads;
+pub(crate) mod forward_batch;
 mod peer_arbiters;
 
 use std::cell::RefMut;
-use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{
-    Actor, ActorContext as _, ActorFutureExt as _, Addr, Arbiter as Thread, AsyncContext as _,
-    Context, Handler, Message, MessageResult, StreamHandler, WrapFuture as _,
+    Actor, ActorContext as _, ActorFutureExt as _, Addr, AsyncContext as _, Context, Handler,
+    Message, MessageResult, StreamHandler, WrapFuture as _,
 };
 use engine::arbiter::effect::{ArbiterEffect, StartupProgress, StoreLookup};
 use engine::arbiter::input::{
@@ -46,19 +46,22 @@ use engine::supervision::{ActorFailure, Generation, Verdict};
 use store::{Pressure, ReadAnswer, RestoredPage, Unavailable};
 use tracing::{Span, debug, error, info, trace, warn};
 
+use crate::arbiters::datagrams::Datagrams;
 use crate::drop_tally::DropTally;
 use crate::lease;
 use crate::logging::{Logging, WriteEntry};
 use crate::meters::pending::PendingQuestion;
-use crate::meters::{ArbiterMeters, ArbiterReading, PUBLISH_EVERY};
+use crate::meters::{ArbiterReading, PUBLISH_EVERY};
 use crate::policy::PolicyChanged;
+use crate::relay::links::NodeLinks;
 use crate::reply::ReplyTo;
-use crate::socket::{self, Open, Socket, SocketReadable};
+use crate::socket::Sockets;
 
 use alarm::{Alarm, AlarmFired};
 use context::{ArbiterContext, ArbiterParts, ArbiterPlacement};
 use device::{DeviceActor, HandleInput};
-use peer_arbiters::{ForwardBatch, PeerArbiters};
+use forward_batch::ForwardBatch;
+use peer_arbiters::PeerArbiters;
 
 /// Commands that may wait for the registry; more are refused as too busy.
 const QUESTIONS_MAX: usize = 4_096;
@@ -91,35 +94,35 @@ pub struct Registry {
     batch: Vec<Received>,
     out: Out,
     secured: Vec<AssociationEffect>,
-    /// The streams of its sockets, which a stop cancels.
-    readable: Vec<actix::SpawnHandle>,
+    /// Whether devices are still being restored since it began.
+    is_starting: bool,
+    /// Whether a stop began: no datagram is taken any more.
+    is_quiet: bool,
     /// When the progress of the start was last logged.
     published_at: Timestamp,
 }
 
 impl Registry {
-    /// Starts a registry on an arbiter, with the sockets its devices send to.
-    pub(crate) fn start_on(
-        thread: &Thread,
+    /// Starts a registry on the thread of these sockets; it begins once it is told to.
+    pub(crate) fn start_on_thread(
         place: ArbiterPlacement,
         parts: ArbiterParts,
-        open: Open,
+        thread: (Rc<Sockets>, Rc<NodeLinks>),
         logging: Addr<Logging>,
     ) -> Addr<Self> {
-        Self::start_in_arbiter(&thread.handle(), move |ctx| {
+        place.startup_barrier.note_begun();
+        Self::create(move |ctx| {
             ctx.set_mailbox_capacity(QUESTIONS_MAX);
-            let meters = Rc::new(ArbiterMeters::of(place.arbiter_id));
-            let sockets = socket::adopt(open, &meters);
-            let sockets = sockets.expect("the arbiter's runtime takes open sockets");
             Self {
-                context: ArbiterContext::new(parts, place, (sockets, meters), ctx.address()),
+                context: ArbiterContext::new(parts, place, thread, ctx.address()),
                 logging,
                 dropped: DropTally::default(),
                 received: 0,
                 batch: Vec::new(),
                 out: Out::new(),
                 secured: Vec::new(),
-                readable: Vec::new(),
+                is_starting: true,
+                is_quiet: false,
                 published_at: Timestamp::default(),
             }
         })
@@ -127,7 +130,7 @@ impl Registry {
 
     /// Takes a batch of messages: decodes all of it and looks for its devices, then handles each
     /// message.
-    fn receive(&mut self, from: impl DatagramSource, ctx: &mut Context<Self>) {
+    fn receive(&mut self, datagrams: &Datagrams, ctx: &mut Context<Self>) {
         let mut batch = std::mem::take(&mut self.batch);
         let Self {
             context,
@@ -136,10 +139,11 @@ impl Registry {
             ..
         } = self;
         let (now, mut arbiter) = (context.clock.now(), context.arbiter.borrow_mut());
-        let taken = from.pass_on(context, |peer, bytes| {
+        for (peer, bytes) in datagrams.iter() {
             if let Err(reason) = arbiter.admit(now, peer) {
                 context.meters.received.one(DatagramForm::UNREAD);
-                return dropped.note(reason);
+                dropped.note(reason);
+                continue;
             }
             *received += 1;
             let number = context.arbiter_id.datagram_number(*received);
@@ -153,31 +157,30 @@ impl Registry {
             };
             context.meters.received.one(form);
             batch.push(received);
-        });
+        }
         drop(arbiter);
-        self.note_taken(taken);
         self.handle_batch(batch, ctx);
     }
 
     /// Takes a batch of records.
-    fn receive_records(&mut self, from: impl DatagramSource, ctx: &mut Context<Self>) {
+    fn receive_records(&mut self, records: &Datagrams, ctx: &mut Context<Self>) {
         let mut effects = std::mem::take(&mut self.secured);
         let Self {
             context, dropped, ..
         } = self;
         let (now, mut arbiter) = (context.clock.now(), context.arbiter.borrow_mut());
         let mut associations = context.associations.borrow_mut();
-        let taken = from.pass_on(context, |peer, bytes| {
+        for (peer, bytes) in records.iter() {
             context.meters.received.one(DatagramForm::DTLS);
             if let Err(reason) = arbiter.admit(now, peer) {
-                return dropped.note(reason);
+                dropped.note(reason);
+                continue;
             }
             context.at_secure_moment(|m| {
                 associations.handle_datagram(m, peer, bytes, &mut effects);
             });
-        });
+        }
         drop((arbiter, associations));
-        self.note_taken(taken);
         self.perform_secured(effects, ctx);
     }
 
@@ -303,13 +306,6 @@ impl Registry {
         }
     }
 
-    fn note_taken(&self, taken: io::Result<()>) {
-        if let Err(error) = taken {
-            // An ICMP error of an earlier send is reported here; it concerns one peer.
-            debug!(%error, "the socket reported an error");
-        }
-    }
-
     /// Looks for the devices of a batch, then handles each message.
     fn handle_batch(&mut self, mut batch: Vec<Received>, ctx: &mut Context<Self>) {
         self.prefetch(&batch);
@@ -374,7 +370,7 @@ impl Registry {
         Conditions {
             now: self.context.clock.now(),
             is_store_full: self.context.commits.pressure() != Pressure::Open,
-            restoration: self.context.startup_barrier.of_devices(),
+            restoration: self.context.places.restoration(),
         }
     }
 
@@ -578,6 +574,13 @@ impl Registry {
         );
     }
 
+    /// Its devices are restored, or it ends before that.
+    fn settle(&mut self) {
+        if std::mem::take(&mut self.is_starting) {
+            self.context.startup_barrier.note_complete();
+        }
+    }
+
     /// Logs the progress of the start, at intervals.
     fn log_progress(&mut self, progress: StartupProgress, now: Timestamp) {
         let arbiter = self.context.arbiter_id.index();
@@ -594,7 +597,7 @@ impl Registry {
                 self.context.meters.publish_progress(restored, 1.0);
                 info!(arbiter, restored, took_ms, "all devices are restored");
             }
-            StartupProgress::Settled => self.context.startup_barrier.note_complete(),
+            StartupProgress::Settled => self.settle(),
         }
     }
 }
@@ -616,18 +619,15 @@ impl Actor for Registry {
     type Context = Context<Self>;
 }
 
-/// All registries of the process exist: each may receive datagrams of another's devices.
+/// Restores the devices, and serves them from now on.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct ConnectArbiters(pub(crate) Arc<[Addr<Registry>]>);
+pub(crate) struct StartArbiter;
 
-impl Handler<ConnectArbiters> for Registry {
+impl Handler<StartArbiter> for Registry {
     type Result = ();
 
-    fn handle(&mut self, ConnectArbiters(registries): ConnectArbiters, ctx: &mut Context<Self>) {
-        *self.others() = PeerArbiters::new(registries);
-        let sockets = self.context.sockets.iter();
-        self.readable = sockets.map(|it| ctx.add_stream(it.arrivals())).collect();
+    fn handle(&mut self, _: StartArbiter, ctx: &mut Context<Self>) {
         ctx.add_stream(Alarm::new(Rc::clone(&self.context)));
         ctx.run_interval(LOG_DROPS_EVERY, |registry, _| registry.dropped.log());
         ctx.run_interval(LOG_STRANGERS_EVERY, |registry, _| registry.log_strangers());
@@ -669,62 +669,25 @@ impl Handler<ForwardBatch> for Registry {
     }
 }
 
-/// Datagrams that another node has relayed.
+/// Datagrams that a socket has received, of this node or of another one.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct RelayedDatagrams(pub(crate) Vec<(Peer, Vec<u8>)>);
+pub(crate) struct ReceivedDatagrams(pub(crate) Datagrams);
 
-impl Handler<RelayedDatagrams> for Registry {
+impl Handler<ReceivedDatagrams> for Registry {
     type Result = ();
 
-    fn handle(&mut self, RelayedDatagrams(datagrams): RelayedDatagrams, ctx: &mut Context<Self>) {
-        // Without the lease, and once it is quiesced, as from a socket.
-        if !lease::is_held() || self.readable.is_empty() {
+    fn handle(&mut self, ReceivedDatagrams(datagrams): ReceivedDatagrams, ctx: &mut Context<Self>) {
+        // Without the lease they are for another node, which their senders reach when they repeat
+        // them.
+        if self.is_quiet || !lease::is_held() {
             return;
         }
-        let is_record = |(peer, _): &(Peer, Vec<u8>)| peer.transport == Transport::Coaps;
-        let (records, messages): (Vec<_>, Vec<_>) = datagrams.into_iter().partition(is_record);
-        self.receive(messages, ctx);
-        self.receive_records(records, ctx);
-        self.end_turn();
-    }
-}
-
-/// Where a batch of datagrams comes from.
-trait DatagramSource {
-    /// Passes on each, with its peer.
-    fn pass_on(self, context: &ArbiterContext, take: impl FnMut(Peer, &[u8])) -> io::Result<()>;
-}
-
-/// The socket of a transport.
-struct OfSocket(Transport);
-
-impl DatagramSource for OfSocket {
-    fn pass_on(self, context: &ArbiterContext, take: impl FnMut(Peer, &[u8])) -> io::Result<()> {
-        context.sockets.of(self.0).receive(take)
-    }
-}
-
-impl DatagramSource for Vec<(Peer, Vec<u8>)> {
-    fn pass_on(self, _: &ArbiterContext, mut take: impl FnMut(Peer, &[u8])) -> io::Result<()> {
-        for (peer, datagram) in self {
-            take(peer, &datagram);
-        }
-        Ok(())
-    }
-}
-
-impl StreamHandler<SocketReadable> for Registry {
-    fn handle(&mut self, SocketReadable(transport): SocketReadable, ctx: &mut Context<Self>) {
-        match transport {
-            Transport::Coap | Transport::Udp => self.receive(OfSocket(transport), ctx),
-            Transport::Coaps => self.receive_records(OfSocket(transport), ctx),
+        match datagrams.are_records() {
+            true => self.receive_records(&datagrams, ctx),
+            false => self.receive(&datagrams, ctx),
         }
         self.end_turn();
-    }
-
-    fn finished(&mut self, _: &mut Context<Self>) {
-        error!("a socket was closed");
     }
 }
 
@@ -900,27 +863,12 @@ pub(crate) struct Quiesce;
 impl Handler<Quiesce> for Registry {
     type Result = MessageResult<Quiesce>;
 
-    fn handle(&mut self, _: Quiesce, ctx: &mut Context<Self>) -> MessageResult<Quiesce> {
-        for stream in self.readable.drain(..) {
-            ctx.cancel_future(stream);
-        }
+    fn handle(&mut self, _: Quiesce, _: &mut Context<Self>) -> MessageResult<Quiesce> {
+        self.is_quiet = true;
+        self.settle();
         self.context.arbiter.borrow_mut().quiesce();
         self.dropped.log();
         self.log_strangers();
-        MessageResult(())
-    }
-}
-
-/// Sends everything that devices have queued.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(crate) struct FlushOutbound;
-
-impl Handler<FlushOutbound> for Registry {
-    type Result = MessageResult<FlushOutbound>;
-
-    fn handle(&mut self, _: FlushOutbound, _: &mut Context<Self>) -> MessageResult<FlushOutbound> {
-        self.context.sockets.iter().for_each(Socket::flush);
         MessageResult(())
     }
 }
@@ -936,7 +884,8 @@ impl Handler<KeepSessions> for Registry {
     fn handle(&mut self, _: KeepSessions, _: &mut Context<Self>) -> MessageResult<KeepSessions> {
         if let Some(kept) = &self.context.kept_sessions {
             let mut associations = self.context.associations.borrow_mut();
-            kept.keep(self.context.arbiter_id.number(), |record| {
+            let arbiter = (self.context.arbiter_id.number(), self.context.epoch);
+            kept.keep(arbiter, |record| {
                 associations.export(record);
             });
         }
@@ -944,7 +893,25 @@ impl Handler<KeepSessions> for Registry {
     }
 }
 
-/// Ends the registry and its devices.
+/// Removes all devices from memory, once they have done what they were given before.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct UnloadDevices;
+
+impl Handler<UnloadDevices> for Registry {
+    type Result = MessageResult<UnloadDevices>;
+
+    fn handle(
+        &mut self,
+        _: UnloadDevices,
+        ctx: &mut Context<Self>,
+    ) -> MessageResult<UnloadDevices> {
+        self.decide(ctx, |arbiter, _, out| arbiter.unload_all(out));
+        MessageResult(())
+    }
+}
+
+/// Ends the registry.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct StopArbiter;
@@ -953,6 +920,10 @@ impl Handler<StopArbiter> for Registry {
     type Result = MessageResult<StopArbiter>;
 
     fn handle(&mut self, _: StopArbiter, ctx: &mut Context<Self>) -> MessageResult<StopArbiter> {
+        // One may have been restored meanwhile.
+        self.decide(ctx, |arbiter, _, out| arbiter.unload_all(out));
+        self.publish();
+        self.context.meters.end();
         ctx.stop();
         MessageResult(())
     }

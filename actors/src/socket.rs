@@ -8,34 +8,34 @@ mod bound_socket;
 mod inbox;
 mod local_addresses;
 mod outbox;
-mod relay_socket;
 mod relays;
 
 use std::cell::RefCell;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket as StdSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket as StdSocket};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use engine::dispatch::datagram_form::DatagramForm;
 use engine::effect::{SendOutcome, SendRefusal};
-use engine::peer::{ByTransport, Peer, Transport};
+use engine::peer::{ByTransport, LocalAddressId, Peer, Transport};
 use futures_core::Stream;
 use nix::errno::Errno;
 use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 use tracing::debug;
 
 use crate::lease;
-use crate::meters::ArbiterMeters;
+use crate::meters::sent::SentMeters;
 
 pub use addresses::heard_at;
 pub use local_addresses::RelayId;
-pub(crate) use relay_socket::RelaySocket;
+pub(crate) use local_addresses::id_at_relay;
 pub(crate) use relays::{ConnectedRelay, DepartingDatagram, disconnect_all};
 
 use bound_socket::BoundSocket;
 use inbox::Inbox;
+use local_addresses::LocalAddresses;
 use outbox::Outbox;
 
 /// The kernel's receive buffer: about a second of a busy core, so that a short pause loses nothing.
@@ -91,32 +91,43 @@ fn is_family_missing(error: &io::Error) -> bool {
     error.raw_os_error() == Some(nix::libc::EAFNOSUPPORT)
 }
 
-/// The open sockets of an arbiter, on the addresses devices use.
+/// The number of an address of this host; none if it is unspecified.
+pub(crate) fn id_here(address: IpAddr) -> Option<LocalAddressId> {
+    LocalAddresses::default().id_of(address)
+}
+
+/// The relay whose sockets have the address that a peer sends to, and the address, which is
+/// unspecified if it is not known. Without another relay they are those of `own`.
+pub(crate) fn reached_at(peer: Peer, own: RelayId) -> (RelayId, IpAddr) {
+    let addresses = LocalAddresses::default();
+    let address = peer.local.and_then(|id| addresses.address_of(id));
+    let address = address.unwrap_or(Ipv6Addr::UNSPECIFIED.into());
+    let relay = peer.local.and_then(|id| addresses.relay_of(id));
+    relay.unwrap_or((own, address))
+}
+
+/// The open sockets of a thread, on the addresses devices use.
 pub type Open = ByTransport<StdSocket>;
 
-/// The sockets of an arbiter.
+/// The sockets of a thread.
 pub(crate) type Sockets = ByTransport<Socket>;
 
-/// A socket of an arbiter, with its outbox.
+/// A socket of a thread, with its outbox.
 pub(crate) struct Socket {
     socket: Rc<BoundSocket>,
     inbox: RefCell<Inbox>,
     transport: Transport,
     outbox: Outbox,
-    meters: Rc<ArbiterMeters>,
+    meters: Rc<SentMeters>,
 }
 
-/// Takes over open sockets; to be called on the arbiter that will own them.
-pub(crate) fn adopt(open: Open, meters: &Rc<ArbiterMeters>) -> io::Result<Sockets> {
+/// Takes over open sockets; to be called on the thread that will own them.
+pub(crate) fn adopt(open: Open, meters: &Rc<SentMeters>) -> io::Result<Sockets> {
     open.try_map(|transport, socket| Socket::adopt(socket, transport, meters))
 }
 
 impl Socket {
-    fn adopt(
-        socket: StdSocket,
-        transport: Transport,
-        meters: &Rc<ArbiterMeters>,
-    ) -> io::Result<Self> {
+    fn adopt(socket: StdSocket, transport: Transport, meters: &Rc<SentMeters>) -> io::Result<Self> {
         let socket = Rc::new(BoundSocket::adopt(socket)?);
         Ok(Self {
             inbox: RefCell::new(Inbox::new(&socket)),
@@ -149,14 +160,10 @@ impl Socket {
         }
     }
 
-    /// Reads the next batch from the kernel and passes on its datagrams; without the lease they are
-    /// for another node, which their senders reach when they repeat them.
+    /// Reads the next batch from the kernel and passes on its datagrams.
     pub(crate) fn receive(&self, mut take: impl FnMut(Peer, &[u8])) -> io::Result<()> {
         let mut inbox = self.inbox.borrow_mut();
         inbox.fill(self.socket.udp())?;
-        if !lease::is_held() {
-            return Ok(());
-        }
         for (from, sent_to, datagram) in inbox.datagrams() {
             let from = self.socket.peer(from, self.transport, sent_to);
             take(from, datagram);
@@ -192,6 +199,15 @@ impl Socket {
                 debug!(%error, "a datagram did not leave");
                 SendOutcome::Refused(refusal_of(error))
             }
+        }
+    }
+
+    /// Sends what another node has for one of its peers now, from this address. It needs no lease
+    /// for that. If the kernel does not accept it, it is lost, as any datagram may be.
+    pub(crate) fn pass_on(&self, to: SocketAddr, from: IpAddr, datagram: &[u8]) {
+        let peer = self.socket.peer(to, self.transport, Some(from));
+        if let Err(error) = self.socket.send_now(peer, datagram) {
+            debug!(%error, "a datagram did not leave");
         }
     }
 

@@ -9,14 +9,13 @@ use actix_rt::time;
 use actors::arbiters::Arbiters;
 use actors::clock::Clock;
 use actors::image_files::ImageFiles;
-use actors::logging::{Logging, RetentionPeriods};
+use actors::logging::Logging;
 use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
 use actors::socket::{self, Open};
 use engine::arbiter::ArbiterLimits;
 use engine::associations::server_key::ServerKey;
 use engine::associations::{AssociationLimits, AssociationSecrets};
-use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS};
 use store::sealed::MasterKey;
 
 use crate::made::SyntheticStore;
@@ -32,16 +31,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 pub(crate) async fn run(devices: u32) {
     let clock = Clock::new();
     let made = Arc::new(SyntheticStore::new(devices, clock.now()));
-    let retention = RetentionPeriods {
-        actions_ms: ACTION_RETENTION_MS,
-        jobs_ms: ACTION_RETENTION_MS,
-        entries_ms: LOG_RETENTION_MS,
-        events_ms: ACTION_RETENTION_MS,
-        dead_letters_ms: ACTION_RETENTION_MS,
-        sms_ms: ACTION_RETENTION_MS,
-        answers_ms: ACTION_RETENTION_MS,
-    };
-    let logging = Logging::new(clock.clone(), made.clone(), made.clone(), retention).start();
+    let logging = Logging::new(clock.clone(), made.clone(), made.clone()).start();
     let parts = ArbiterParts {
         clock,
         commits: made.clone(),
@@ -62,10 +52,10 @@ pub(crate) async fn run(devices: u32) {
     let open = || socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
     let (coap, coaps, udp) = (open(), open(), open());
     let before = resident();
-    let arbiters = Arbiters::start(parts, vec![Open { coap, coaps, udp }], &logging);
+    let arbiters = Arbiters::start(parts, vec![Open { coap, coaps, udp }], &logging).await;
     settle(&made).await;
     show("actor, restored", before, devices);
-    arbiters.stop().await;
+    arbiters.stop(&*made).await;
 }
 
 /// Waits until all devices are restored and the process stops growing.

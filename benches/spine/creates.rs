@@ -67,9 +67,9 @@ pub(crate) async fn measure(count: u32) -> Rounds {
     telemetry::start(&config.log, config.log_format).expect("the process has no log yet");
     let shelf = TempStore::with_devices(DEVICES).await;
     shelf.commit(credentials(&shelf)).await;
-    let service = ApiLessService::start(&shelf, shelf.store.clone());
+    let service = ApiLessService::start(&shelf, shelf.store.clone()).await;
     let unwritten = Arc::new(NullStore);
-    let unkept = ApiLessService::start(&shelf, unwritten.clone());
+    let unkept = ApiLessService::start(&shelf, unwritten.clone()).await;
     let endpoint = serve(&config, &shelf, shelf.store.clone(), &service);
     let without = serve(&config, &shelf, unwritten, &unkept);
     for api in [&endpoint, &without] {

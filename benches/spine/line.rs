@@ -8,14 +8,14 @@ use actix_rt::Arbiter;
 use actors::arbiters::Arbiters;
 use actors::devices::Devices;
 use actors::image_files::ImageFiles;
-use actors::logging::{Logging, RetentionPeriods};
+use actors::logging::Logging;
 use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
 use actors::socket::{self, Open};
 use engine::arbiter::ArbiterLimits;
 use engine::associations::server_key::ServerKey;
 use engine::associations::{AssociationLimits, AssociationSecrets};
-use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS, Limits};
+use engine::limits::Limits;
 use engine::rules::{EndpointTrust, Rules, TransmissionRules};
 use store::Commit;
 use store::sealed::MasterKey;
@@ -37,22 +37,14 @@ pub(crate) struct ApiLessService {
     /// The arbiter's thread.
     pub(crate) thread: Thread,
     arbiters: Arbiters,
+    commits: Arc<dyn Commit>,
 }
 
 impl ApiLessService {
     /// Starts an arbiter with the devices of a store and this commit.
-    pub(crate) fn start(shelf: &TempStore, commits: Arc<dyn Commit>) -> Self {
-        let retention = RetentionPeriods {
-            actions_ms: ACTION_RETENTION_MS,
-            jobs_ms: ACTION_RETENTION_MS,
-            entries_ms: LOG_RETENTION_MS,
-            events_ms: ACTION_RETENTION_MS,
-            dead_letters_ms: ACTION_RETENTION_MS,
-            sms_ms: ACTION_RETENTION_MS,
-            answers_ms: ACTION_RETENTION_MS,
-        };
+    pub(crate) async fn start(shelf: &TempStore, commits: Arc<dyn Commit>) -> Self {
         let (clock, store) = (shelf.clock.clone(), shelf.store.clone());
-        let logging = Logging::new(clock, Arc::clone(&commits), store, retention).start();
+        let logging = Logging::new(clock, Arc::clone(&commits), store).start();
         let parts = ArbiterParts {
             clock: shelf.clock.clone(),
             commits,
@@ -78,20 +70,21 @@ impl ApiLessService {
             coaps,
             udp,
         };
-        let arbiters = Arbiters::start(parts, vec![open], &logging);
+        let arbiters = Arbiters::start(parts.clone(), vec![open], &logging).await;
         let thread = arbiters.handles().map(thread_of).next();
         Self {
             coap,
-            devices: arbiters.devices(),
+            devices: arbiters.devices(&parts),
             logging,
             thread: thread.expect("one was started"),
             arbiters,
+            commits: parts.commits,
         }
     }
 
     /// Stops the arbiter with its devices.
     pub(crate) async fn stop(self) {
-        self.arbiters.stop().await;
+        self.arbiters.stop(&*self.commits).await;
     }
 }
 

@@ -101,7 +101,7 @@ impl Log {
         let shelf = TempStore::with_devices(0).await;
         shelf.commit(credentials(&shelf)).await;
         fill(&shelf, entries).await;
-        let line = ApiLessService::start(&shelf, shelf.store.clone());
+        let line = ApiLessService::start(&shelf, shelf.store.clone()).await;
         let api = serve(config, &shelf, shelf.store.clone(), &line);
         Self {
             api,

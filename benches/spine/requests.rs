@@ -59,7 +59,7 @@ pub(crate) async fn run(existing: &[u32]) {
         let shelf = TempStore::with_devices(DEVICES).await;
         shelf.commit(credentials(&shelf)).await;
         fill(&shelf, *existing).await;
-        let line = ApiLessService::start(&shelf, shelf.store.clone());
+        let line = ApiLessService::start(&shelf, shelf.store.clone()).await;
         let api = serve(&config, &shelf, shelf.store.clone(), &line);
         create(&api, DEVICES as usize, DEVICES).await;
         let mut created = Vec::new();

@@ -48,7 +48,7 @@ struct Round {
 
 async fn measure(devices: u32) -> (Vec<Round>, Vec<Round>) {
     let shelf = TempStore::with_devices(devices).await;
-    let line = ApiLessService::start(&shelf, shelf.store.clone());
+    let line = ApiLessService::start(&shelf, shelf.store.clone()).await;
     let mut senders = Senders::register(devices, line.coap, ROUND).await;
     let event_batches = EventBatches::at(shelf.clock.now());
     sending(&mut senders).await;

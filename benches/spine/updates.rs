@@ -115,7 +115,7 @@ struct Server {
 /// Measures with this many devices.
 pub(crate) async fn measure(devices: u32) -> Compared {
     let shelf = TempStore::with_devices(devices).await;
-    let line = ApiLessService::start(&shelf, shelf.store.clone());
+    let line = ApiLessService::start(&shelf, shelf.store.clone()).await;
     let echo = Echo::start();
     let service = Server {
         address: line.coap,

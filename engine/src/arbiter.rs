@@ -196,6 +196,17 @@ impl<H, R> Arbiter<H, R> {
         self.deadlines.clear();
     }
 
+    /// Removes all devices from memory, for whoever owns them next. What waits for one is refused.
+    pub fn unload_all(&mut self, out: &mut ArbiterEffects<H, R>) {
+        let keys: Vec<DeviceKey> = self.devices.iter().map(|(key, _)| key).collect();
+        for key in keys {
+            match self.devices.remove(key) {
+                Some(Child::Restoring(waiting)) => refuse_all(waiting, Unserved::Busy, out),
+                before => release(key, before, out),
+            }
+        }
+    }
+
     /// Whether a datagram from a socket is to be decoded and handled. If not, it is dropped: its
     /// sender sends too much.
     pub fn admit(&mut self, now: Timestamp, peer: Peer) -> Result<(), DropReason> {

@@ -19,6 +19,16 @@ pub struct Datagram {
 }
 
 impl Datagram {
+    /// The datagram of this number from a peer, decoded; `None` if it is no message.
+    pub fn decode(number: u64, peer: Peer, bytes: &[u8]) -> Option<Self> {
+        let message = Message::decode(bytes).ok()?;
+        Some(Self {
+            number,
+            peer,
+            message,
+        })
+    }
+
     /// The same datagram with another message, such as the body that it completes.
     pub(crate) fn with(&self, message: Message) -> Self {
         Self { message, ..*self }

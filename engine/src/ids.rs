@@ -174,6 +174,13 @@ impl DeviceKey {
         Self(key)
     }
 
+    /// The key that is shown as this text.
+    pub fn parse(text: &str) -> Option<Self> {
+        let number = u128::from_str_radix(text, 16).ok();
+        let number = number.filter(|number| format!("{number:032x}") == text);
+        number.map(|number| Self(number.to_be_bytes()))
+    }
+
     /// The virtual shard of the device; the devices of a shard are neighbours in key order.
     pub fn shard(&self) -> Shard {
         Shard::of([self.0[0], self.0[1]])
@@ -214,6 +221,13 @@ impl Partition {
     /// Every partition.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..PARTITIONS).map(Self)
+    }
+
+    /// The shards of the devices whose events it has.
+    pub fn shards(self) -> impl Iterator<Item = Shard> {
+        let shards = SHARDS / u16::from(PARTITIONS);
+        let first = u16::from(self.0) * shards;
+        (first..first + shards).map(Shard)
     }
 }
 

@@ -4,6 +4,7 @@ pub mod lease;
 pub mod secret;
 
 use crate::ids::{NodeId, Partition};
+use crate::limits::{PARTITIONS, SHARDS};
 use crate::moment::Timestamp;
 
 /// What is known of a node, by the clock of the database.
@@ -25,36 +26,41 @@ pub struct KnownNode {
     pub is_heard: bool,
     /// Whether it is to give up its shards, and take none.
     pub is_draining: bool,
-    /// The shards of which it has a lease.
-    pub shards: u32,
-    /// When its lease ends, if it has one.
+    /// Whether it is the active one.
+    pub is_active: bool,
+    /// When the lease of the active node ends, if it is this one.
     pub lease_ends_at: Option<Timestamp>,
-    /// The partitions whose destinations it delivers to.
-    pub deliveries: Vec<Partition>,
+    /// The partitions whose devices it serves, and whose destinations it delivers to.
+    pub partitions: Vec<Partition>,
 }
 
 impl KnownNode {
     /// Its state.
     pub fn state(&self) -> NodeState {
-        match (self.is_heard, self.is_draining, self.shards) {
-            (false, _, 0) => NodeState::Lost,
+        match (self.is_heard, self.is_draining, self.is_active) {
+            (false, _, false) => NodeState::Lost,
             (_, true, _) => NodeState::Draining,
-            (_, false, 0) => NodeState::Standby,
-            (_, false, _) => NodeState::Active,
+            (_, false, false) => NodeState::Standby,
+            (_, false, true) => NodeState::Active,
         }
+    }
+
+    /// How many shards have the devices that it serves.
+    pub fn shards(&self) -> usize {
+        self.partitions.len() * usize::from(SHARDS) / usize::from(PARTITIONS)
     }
 }
 
 /// The state of a node.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum NodeState {
-    /// It has a lease of shards and serves their devices.
+    /// It answers calls, and does what only one node may do.
     Active,
-    /// It takes over when a lease is free.
+    /// It takes over when the active node ends. It may serve a part of the devices.
     Standby,
-    /// It completes what is in progress, gives up its shards and takes none.
+    /// It completes what is in progress, gives up its leases and takes none.
     Draining,
-    /// It was not heard for a lease and holds none.
+    /// It was not heard for a lease and is not the active one.
     Lost,
 }
 
@@ -62,11 +68,9 @@ pub enum NodeState {
 mod tests {
     use super::*;
 
-    const SHARDS: u32 = 1_024;
-
     #[test]
     fn a_node_is_lost_only_when_its_lease_has_ended() {
-        let known = |is_heard, is_draining, shards| KnownNode {
+        let known = |is_heard, is_draining, is_active| KnownNode {
             id: NodeId::from_bytes([1; 16]),
             name: "a".to_owned(),
             version: "1".to_owned(),
@@ -75,21 +79,22 @@ mod tests {
             heartbeat_at: Timestamp::default(),
             is_heard,
             is_draining,
-            shards,
+            is_active,
             lease_ends_at: None,
-            deliveries: vec![],
+            partitions: vec![Partition(1), Partition(7)],
         };
-        for (is_heard, is_draining, shards, state) in [
-            (true, false, SHARDS, NodeState::Active),
-            (false, false, SHARDS, NodeState::Active),
-            (true, false, 0, NodeState::Standby),
-            (true, true, SHARDS, NodeState::Draining),
-            (true, true, 0, NodeState::Draining),
-            (false, true, SHARDS, NodeState::Draining),
-            (false, false, 0, NodeState::Lost),
-            (false, true, 0, NodeState::Lost),
+        assert_eq!(known(true, false, false).shards(), 128);
+        for (is_heard, is_draining, is_active, state) in [
+            (true, false, true, NodeState::Active),
+            (false, false, true, NodeState::Active),
+            (true, false, false, NodeState::Standby),
+            (true, true, true, NodeState::Draining),
+            (true, true, false, NodeState::Draining),
+            (false, true, true, NodeState::Draining),
+            (false, false, false, NodeState::Lost),
+            (false, true, false, NodeState::Lost),
         ] {
-            assert_eq!(known(is_heard, is_draining, shards).state(), state);
+            assert_eq!(known(is_heard, is_draining, is_active).state(), state);
         }
     }
 }

@@ -38,14 +38,14 @@ const REST_FOR: u64 = 45_000;
 const LEASES: usize = 17;
 
 fn leases() -> impl Iterator<Item = LeaseId> {
-    let deliveries = Partition::all().map(LeaseId::Deliveries);
+    let deliveries = Partition::all().map(LeaseId::Partition);
     std::iter::once(LeaseId::Active).chain(deliveries)
 }
 
 fn place_of(lease: LeaseId) -> usize {
     match lease {
         LeaseId::Active => 0,
-        LeaseId::Deliveries(partition) => 1 + usize::from(partition.0),
+        LeaseId::Partition(partition) => 1 + usize::from(partition.0),
     }
 }
 
@@ -400,7 +400,7 @@ impl World {
             && until <= at.0
         {
             node.stopping = None;
-            node.serves.remove(&LeaseId::Deliveries(partition));
+            node.serves.remove(&LeaseId::Partition(partition));
             node.lease.given(at, partition);
             self.census.given += 1;
         }

@@ -25,7 +25,8 @@ struct MinuteBody {
 
 /// GET: shows what was stored of the customer in each minute.
 pub(super) async fn show(caller: AuthenticatedCaller, api: web::Data<Api>) -> HttpResponse {
-    let minutes = api.store.activity_of(&caller.customer);
+    let here = api.store.activity_of(&caller.customer);
+    let minutes = api.devices.activity(&caller.customer, here).await;
     HttpResponse::Ok().json(ActivityBody::of(&minutes))
 }
 

@@ -125,7 +125,7 @@ pub(super) async fn inspect(
             .await?
             .map(BootstrapRecord::at_rest),
     };
-    let association = api.devices.association(device).await?;
+    let association = api.devices.association(device).await;
     let body = InspectorBody::of(
         &profile,
         (&snapshot, association.as_ref()),

@@ -337,6 +337,7 @@ impl ApiError {
             StreamRefusal::PositionUnknown => {
                 Self::invalid(vec![ErrorDetail::of("INVALID_VALUE", header, refusal)])
             }
+            StreamRefusal::StoreSilent => Self::from(Unavailable),
             StreamRefusal::Stopping => Self::not_ready(),
         }
     }

@@ -84,7 +84,8 @@ pub(super) async fn stream(
         },
         resumed_at,
     };
-    let messages = api.streams.open(opening, reader_of(caller, &request, &api));
+    let reader = reader_of(caller, &request, &api);
+    let messages = api.streams.open(opening, reader).await;
     let messages = messages.map_err(|refusal| ApiError::stream_refused(refusal, LAST_EVENT_ID))?;
     Ok(response.streaming(StreamBody(messages)))
 }

@@ -22,8 +22,7 @@ pub(super) struct NodeBody {
     id: String,
     name: String,
     state: &'static str,
-    shards: u32,
-    delivery_partitions: usize,
+    shards: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     lease_ends_at: Option<String>,
     version: String,
@@ -59,9 +58,8 @@ impl NodeBody {
         Self {
             id: node.id.to_string(),
             state: node.state().word(),
+            shards: node.shards(),
             name: node.name,
-            shards: node.shards,
-            delivery_partitions: node.deliveries.len(),
             lease_ends_at: node.lease_ends_at.map(|at| at.iso().to_string()),
             version: node.version,
             addresses: node.addresses,

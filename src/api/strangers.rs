@@ -36,7 +36,7 @@ pub(super) async fn list(
 ) -> Result<HttpResponse, ApiError> {
     let wanted = wanted(&mut fields);
     fields.finish(Some(()))?;
-    let page = wanted.page_of(api.devices.strangers().await?);
+    let page = wanted.page_of(api.devices.strangers().await);
     Ok(HttpResponse::Ok().json(PageBody::of(wanted, page, StrangerBody::of)))
 }
 

@@ -8,12 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use actix_web::http::ConnectionType;
 use actix_web::{HttpRequest, HttpResponse, web};
 
+use actors::arbiters::OtherNodes;
 use actors::clock::Clock;
 use actors::relay::calls::CallRelay;
-use actors::relay::datagrams::RelayConnection;
+use actors::relay::links::LinkState;
 use actors::web::Connection;
 use engine::ids::{NodeId, TraceId};
 use store::Nodes;
+use tokio::sync::watch;
 
 use crate::operator::OperatorToken;
 
@@ -50,10 +52,10 @@ pub struct WaitingState {
 pub struct WaitingRelay {
     /// Calls.
     pub calls: CallRelay,
-    /// Whether datagrams do.
-    pub datagrams: RelayConnection,
-    /// Whether the active node is being replaced: calls wait for the next one.
-    pub is_replaced: Arc<AtomicBool>,
+    /// Whether there are links to it.
+    pub links: LinkState,
+    /// The other nodes: while the active one is being replaced, calls wait for the next one.
+    pub others: watch::Receiver<OtherNodes>,
     /// Whether this node is about to stop.
     pub is_leaving: Arc<AtomicBool>,
 }
@@ -61,7 +63,7 @@ pub struct WaitingRelay {
 impl WaitingRelay {
     /// Whether what arrives reaches the active node, or the next one soon.
     fn is_ready(&self) -> bool {
-        let is_answered = self.datagrams.is_complete() || self.is_replaced.load(Ordering::Relaxed);
+        let is_answered = self.links.is_complete() || self.others.borrow().is_active_replaced;
         is_answered && !self.is_leaving()
     }
 

@@ -73,7 +73,7 @@ pub trait DeliveryReads: Send + Sync {
 
     /// The greatest number of a durable event, of any customer: those that become durable later
     /// have greater ones.
-    fn newest_durable(&self) -> Sequence;
+    fn newest_durable(&self) -> ReadAnswer<Sequence>;
 
     /// Returns a notifier that learns of every partition in which an event of a customer is stored,
     /// once that is durable and as long as the notifier is held. Events that were stored before are

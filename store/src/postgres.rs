@@ -115,7 +115,6 @@ impl PostgresStore {
         let (queue, jobs) = channel(options.queue_max.max(1));
         let pool = server.pool(1);
         let committer = PostgresCommitter::new(pool, group, Arc::clone(&state), options.now, jobs);
-        let committer = committer.leased(options.epoch);
         let opening = open(readers.clone(), Arc::clone(&state), committer);
         // Whoever opens the store may be on a runtime, which cannot wait for another one.
         let (reply, opened) = std_mpsc::channel();
@@ -179,6 +178,20 @@ impl PostgresStore {
         Box::pin(async move { answer.await.unwrap_or(Err(Unavailable)) })
     }
 
+    /// Reads which devices there are: from now on this process alone puts new ones. Until all are
+    /// read, and in a process that does not, every sender may be a device.
+    fn learn_devices(&self) {
+        let (lists, known) = (
+            self.readers.lists.clone(),
+            Arc::clone(&self.state.known_devices),
+        );
+        self.readers.runtime.spawn(async move {
+            if let Err(fault) = known::load(&lists, &known).await {
+                tracing::error!(%fault, "the names of devices cannot be read");
+            }
+        });
+    }
+
     fn send(&self, job: CommitterJob) -> Result<(), CommitError> {
         let queue = self.queue.as_ref().ok_or(CommitError::Unavailable)?;
         queue.try_send(job).map_err(|refused| match refused {
@@ -205,13 +218,6 @@ async fn open(
     let prepared = committer.prepare().await;
     prepared.map_err(|fault| PostgresOpenError::Unreadable(fault.to_string()))?;
     tokio::spawn(known::count(readers.lists.clone(), Arc::clone(&state)));
-    // Until all are read every sender may be a device.
-    let known_devices = Arc::clone(&state.known_devices);
-    tokio::spawn(async move {
-        if let Err(fault) = known::load(&readers.lists, &known_devices).await {
-            tracing::error!(%fault, "the names of devices cannot be read");
-        }
-    });
     Ok((committer, epoch == 0))
 }
 
@@ -247,7 +253,13 @@ impl Backup for PostgresStore {
 
 impl Maintenance for PostgresStore {
     fn take_over(&self) -> ReadAnswer<u64> {
-        self.answer_of(CommitterJob::TakeOver)
+        self.learn_devices();
+        self.answer_of(|reply| CommitterJob::TakeOver(None, reply))
+    }
+
+    fn take_over_by_lease(&self, epoch: u64) -> ReadAnswer<u64> {
+        self.learn_devices();
+        self.answer_of(|reply| CommitterJob::TakeOver(Some(epoch), reply))
     }
 
     fn server_key(&self, new: Sealed) -> ReadAnswer<Sealed> {

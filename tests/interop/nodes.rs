@@ -3,6 +3,7 @@
 
 mod delivering;
 mod relayed;
+mod sharing;
 
 use std::time::Instant;
 

@@ -21,7 +21,7 @@ use actors::http::{HttpClient, HttpOptions};
 use actors::image_files::ImageFiles;
 use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
-use actors::logging::{Logging, RetentionPeriods};
+use actors::logging::Logging;
 use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
 use actors::socket::{Open, open_shared};
@@ -243,17 +243,8 @@ fn run(
     stopped: tokio::sync::oneshot::Receiver<()>,
 ) {
     System::new().block_on(async {
-        let kept_for = RetentionPeriods {
-            actions_ms: 1 << 40,
-            jobs_ms: 1 << 40,
-            entries_ms: 1 << 40,
-            events_ms: 1 << 40,
-            dead_letters_ms: 1 << 40,
-            sms_ms: 1 << 40,
-            answers_ms: 1 << 40,
-        };
         let (commits, store) = doors.clone();
-        let logging = Logging::new(clock.clone(), commits.clone(), store.clone(), kept_for).start();
+        let logging = Logging::new(clock.clone(), commits.clone(), store.clone()).start();
         // Two sockets, so that a datagram may reach the other one.
         let two = || open_shared("127.0.0.1:0".parse().unwrap(), 2).unwrap();
         let open = |((coap, coaps), udp)| Open { coap, coaps, udp };
@@ -293,11 +284,11 @@ fn run(
             master_key: Arc::new(MasterKey::from_bytes(&[3; 32])),
             images: ImageFiles::at(""),
         };
-        let arbiters = Arbiters::start(parts, sockets, &logging);
+        let arbiters = Arbiters::start(parts.clone(), sockets, &logging).await;
         let job_parts = JobParts {
             clock: job_clock,
             commits: job_commits,
-            devices: arbiters.devices(),
+            devices: arbiters.devices(&parts),
             selection,
             limits: JobLimits {
                 running_max: 10,
@@ -305,10 +296,10 @@ fn run(
             },
         };
         let jobs = Jobs::start(job_parts, Vec::new(), Vec::new());
-        let handles = (arbiters.devices(), post, jobs, listening);
+        let handles = (arbiters.devices(&parts), post, jobs, listening);
         started.send(handles).unwrap();
         let _ = stopped.await;
-        arbiters.stop().await;
+        arbiters.stop(&*parts.commits).await;
     });
 }
 

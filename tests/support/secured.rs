@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::caller::{API, Caller};
 use super::poll::PATIENCE;
 use super::service::Service;
-use super::wire::location_of;
+use super::wire::{REPEATED_AFTER, location_of};
 
 /// How long a device waits for a datagram before it looks at its timers.
 const LOOK_AFTER: Duration = Duration::from_millis(50);
@@ -142,12 +142,21 @@ impl SecuredDevice {
         self.perform(&out);
     }
 
-    /// Sends a request and receives the acknowledgement that answers it; other messages are kept.
+    /// Sends a request, repeats it as a device does, and receives the acknowledgement that answers
+    /// it; other messages are kept.
     pub(crate) fn ask(&mut self, request: &Message) -> Message {
-        self.send(request);
-        self.receive(|message| {
+        let is_answer = |message: &Message| {
             message.kind == MessageKind::Acknowledgement && message.message_id == request.message_id
-        })
+        };
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            self.send(request);
+            let repeat_at = Instant::now() + REPEATED_AFTER;
+            if let Some(answer) = self.receive_until(repeat_at, is_answer) {
+                return answer;
+            }
+            assert!(Instant::now() < deadline, "nothing was received");
+        }
     }
 
     /// The next request received.
@@ -163,12 +172,22 @@ impl SecuredDevice {
     }
 
     fn receive(&mut self, is_it: impl Fn(&Message) -> bool) -> Message {
-        let deadline = Instant::now() + PATIENCE;
+        let received = self.receive_until(Instant::now() + PATIENCE, is_it);
+        received.expect("nothing was received")
+    }
+
+    fn receive_until(
+        &mut self,
+        deadline: Instant,
+        is_it: impl Fn(&Message) -> bool,
+    ) -> Option<Message> {
         loop {
             if let Some(place) = self.received.iter().position(&is_it) {
-                return self.received.remove(place);
+                return Some(self.received.remove(place));
             }
-            assert!(Instant::now() < deadline, "nothing was received");
+            if Instant::now() > deadline {
+                return None;
+            }
             self.step();
         }
     }

@@ -18,7 +18,7 @@ use super::service::Service;
 const DATAGRAM_BYTES_MAX: usize = 2_048;
 
 /// After this time a device repeats an unanswered message.
-const REPEATED_AFTER: Duration = Duration::from_millis(300);
+pub(crate) const REPEATED_AFTER: Duration = Duration::from_millis(300);
 
 /// How long a serving device waits for a datagram before it checks whether to stop.
 const LOOKED_UP_AFTER: Duration = Duration::from_millis(20);

@@ -97,6 +97,9 @@ pub enum StreamRefusal {
     /// The position is behind events that there are not.
     #[error("must be the id of a message of a stream of this service")]
     PositionUnknown,
+    /// The store does not respond.
+    #[error("the store does not respond")]
+    StoreSilent,
     /// The service stops.
     #[error("the service is stopping")]
     Stopping,
@@ -133,7 +136,7 @@ impl EventStreams {
     /// Opens a stream, which ends when the reader has left or may no longer read, when its messages
     /// are no longer received, when the store does not answer, and when the service stops. Must be
     /// called in an actix system.
-    pub fn open(
+    pub async fn open(
         &self,
         opening: StreamOpening,
         reader: StreamReader,
@@ -145,7 +148,8 @@ impl EventStreams {
         let slot = self.enter((opening.customer.clone(), opening.reader_kind))?;
         let (sender, messages) = mpsc::channel(MESSAGES_MAX);
         let mut left = reader.left;
-        let mut running = self.running(opening, reader.is_authorised, sender.clone())?;
+        let running = self.running(opening, reader.is_authorised, sender.clone());
+        let mut running = running.await?;
         let task = async move {
             let end = tokio::select! {
                 end = running.run() => end,
@@ -165,7 +169,7 @@ impl EventStreams {
         self.0.stopping.send_replace(true);
     }
 
-    fn running(
+    async fn running(
         &self,
         opening: StreamOpening,
         is_authorised: AuthorityCheck,
@@ -174,7 +178,8 @@ impl EventStreams {
         let StreamParts { events, rules, .. } = &self.0.parts;
         // What is stored from here on is noted, what was stored before has no greater number.
         let notifier = events.subscribe(opening.customer.clone());
-        let newest = events.newest_durable();
+        let newest = events.newest_durable().await;
+        let newest = newest.map_err(|Unavailable| StreamRefusal::StoreSilent)?;
         let heartbeat_ms = i64::from(rules.heartbeat_ms);
         let machine = match opening.resumed_at {
             Some(position) if position.greatest() > newest => {

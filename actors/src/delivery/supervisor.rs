@@ -82,7 +82,7 @@ impl ForwarderSupervisor {
         let epoch = *leases.get(&lease)?;
         Some(match lease {
             LeaseId::Active => Owner::Nobody,
-            LeaseId::Deliveries(partition) => Owner::Deliveries { partition, epoch },
+            LeaseId::Partition(partition) => Owner::Deliveries { partition, epoch },
         })
     }
 
@@ -317,7 +317,7 @@ impl Handler<GivePartition> for ForwarderSupervisor {
     fn handle(&mut self, give: GivePartition, _: &mut Context<Self>) -> ResponseFuture<()> {
         let GivePartition(partition) = give;
         if let Some(held) = &mut self.leases {
-            held.remove(&LeaseId::Deliveries(partition));
+            held.remove(&LeaseId::Partition(partition));
         }
         Self::stop(self.forwarders.forget_partition(partition))
     }

@@ -6,18 +6,20 @@ use std::cell::Cell;
 use engine::dispatch::datagram_form::DatagramForm;
 use metrics::{Counter, counter};
 
-/// A plain count and the counter it is published as.
+/// A plain count and the counter it is published as, to which others may add, too.
 pub(crate) struct Count {
     count: Cell<u64>,
-    published: Counter,
+    published: Cell<u64>,
+    counter: Counter,
 }
 
 impl Count {
     /// A count of zero.
-    pub(super) fn new(published: Counter) -> Self {
+    pub(super) fn new(counter: Counter) -> Self {
         Self {
             count: Cell::new(0),
-            published,
+            published: Cell::new(0),
+            counter,
         }
     }
 
@@ -33,7 +35,9 @@ impl Count {
 
     /// Publishes the count.
     pub(super) fn publish(&self) {
-        self.published.absolute(self.count.get());
+        let count = self.count.get();
+        let published = self.published.replace(count);
+        self.counter.increment(count.saturating_sub(published));
     }
 }
 
@@ -81,7 +85,7 @@ impl<const N: usize> Family<N> {
 /// Counts of datagrams by their form.
 pub(crate) struct DatagramCounts {
     counts: [Cell<u64>; DatagramForm::COUNT],
-    published: Vec<(DatagramForm, Counter)>,
+    published: Vec<(DatagramForm, Count)>,
 }
 
 impl DatagramCounts {
@@ -95,7 +99,7 @@ impl DatagramCounts {
             let arbiter = arbiter.to_owned();
             let (kind, code) = (form.kind(), form.code());
             let counter = counter!(name, "arbiter" => arbiter, "type" => kind, "code" => code);
-            (form, counter)
+            (form, Count::new(counter))
         };
         Self {
             counts: array::from_fn(|_| Cell::new(0)),
@@ -113,8 +117,8 @@ impl DatagramCounts {
     /// Publishes the counts.
     pub(super) fn publish(&self) {
         for (form, published) in &self.published {
-            let count = self.counts.get(form.index()).map_or(0, Cell::get);
-            published.absolute(count);
+            published.reach(self.counts.get(form.index()).map_or(0, Cell::get));
+            published.publish();
         }
     }
 }

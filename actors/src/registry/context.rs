@@ -4,7 +4,6 @@ use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
 
 use actix::Addr;
@@ -15,8 +14,7 @@ use engine::associations::{
     AssociationEffect, AssociationLimits, AssociationSecrets, Associations, SecureMoment,
 };
 use engine::device::objects::ObjectLists;
-use engine::dispatch::Restoration;
-use engine::dispatch::shard_map::{ArbiterId, ShardMap};
+use engine::dispatch::shard_map::ArbiterId;
 use engine::ids::DeviceKey;
 use engine::moment::Timestamp;
 use engine::peer::Peer;
@@ -24,6 +22,8 @@ use store::sealed::MasterKey;
 use store::{Commit, DeviceReads};
 use tracing::Span;
 
+use crate::arbiters::barrier::StartupBarrier;
+use crate::arbiters::places::ArbiterPlaces;
 use crate::clock::{self, Clock};
 use crate::image_files::ImageFiles;
 use crate::kept_sessions::KeptSessions;
@@ -31,6 +31,7 @@ use crate::meters::ArbiterMeters;
 use crate::policy::{PolicyCache, PolicyHandles};
 use crate::registry::peer_arbiters::PeerArbiters;
 use crate::registry::{Machine, Registry};
+use crate::relay::links::NodeLinks;
 use crate::reply::ReplyTo;
 use crate::socket::Sockets;
 
@@ -45,7 +46,8 @@ pub(crate) struct ArbiterContext {
     pub(crate) store: Arc<dyn DeviceReads>,
     /// The policies of the customers of its devices.
     pub(crate) policies: PolicyHandles,
-    pub(crate) sockets: Sockets,
+    /// Those of its thread.
+    pub(crate) sockets: Rc<Sockets>,
     /// The machine of this arbiter. Its registry gives it inputs; its devices report their
     /// deadlines and their peers.
     pub(crate) arbiter: RefCell<Machine>,
@@ -68,7 +70,9 @@ pub(crate) struct ArbiterContext {
     pub(crate) epoch: u64,
     /// Which arbiter this is.
     pub(crate) arbiter_id: ArbiterId,
-    /// Whether all devices are restored since the start.
+    /// Where the other arbiters are.
+    pub(crate) places: ArbiterPlaces,
+    /// Told when all its devices are restored.
     pub(crate) startup_barrier: Arc<StartupBarrier>,
     /// The object lists that devices of this arbiter share.
     pub(crate) object_lists: RefCell<ObjectLists>,
@@ -82,16 +86,17 @@ impl ArbiterContext {
     pub(crate) fn new(
         parts: ArbiterParts,
         place: ArbiterPlacement,
-        (sockets, meters): (Sockets, Rc<ArbiterMeters>),
+        (sockets, links): (Rc<Sockets>, Rc<NodeLinks>),
         registry: Addr<Registry>,
     ) -> Rc<Self> {
         let ArbiterPlacement {
             arbiter_id: here,
-            shard_map,
+            places,
             startup_barrier,
             sessions,
             cached_sessions,
         } = place;
+        let shard_map = places.shard_map();
         let known_devices = parts.store.known_devices();
         let (limits, secrets) = (parts.association_limits, &parts.secrets);
         let mut associations = Associations::new(here, shard_map, limits, secrets, &sessions);
@@ -107,7 +112,8 @@ impl ArbiterContext {
             actor: registry,
             associations: RefCell::new(associations),
             kept_sessions: parts.kept_sessions,
-            peer_arbiters: RefCell::default(),
+            peer_arbiters: RefCell::new(PeerArbiters::new(places.clone(), links)),
+            places,
             master_key: parts.master_key,
             images: parts.images,
             arbiter: RefCell::new(Machine::new(here, shard_map, parts.limits, known_devices)),
@@ -115,7 +121,7 @@ impl ArbiterContext {
             effects_buffer: RefCell::default(),
             arbiter_id: here,
             object_lists: RefCell::default(),
-            meters,
+            meters: Rc::new(ArbiterMeters::of(here)),
             deciding: Cell::new(None),
         })
     }
@@ -251,38 +257,14 @@ impl AlarmWaker {
 pub(crate) struct ArbiterPlacement {
     /// Which it is.
     pub(crate) arbiter_id: ArbiterId,
-    /// Which arbiter owns which shard.
-    pub(crate) shard_map: ShardMap,
-    /// What all of them know of the start.
+    /// Where the others are.
+    pub(crate) places: ArbiterPlaces,
+    /// What all of the process know of the start.
     pub(crate) startup_barrier: Arc<StartupBarrier>,
     /// The sessions that it goes on with.
     pub(crate) sessions: Vec<SessionRecord>,
     /// With what sessions are resumed by their ids, at every arbiter.
     pub(crate) cached_sessions: Arc<[SessionRecord]>,
-}
-
-/// How many arbiters still restore devices since the start: one of them may have the device that
-/// nobody knows.
-pub(crate) struct StartupBarrier(AtomicUsize);
-
-impl StartupBarrier {
-    /// A barrier for this many arbiters.
-    pub(crate) fn of(arbiters: usize) -> Self {
-        Self(AtomicUsize::new(arbiters))
-    }
-
-    /// Records that the devices of one more arbiter are restored.
-    pub(crate) fn note_complete(&self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Whether all devices are restored.
-    pub(crate) fn of_devices(&self) -> Restoration {
-        match self.0.load(Ordering::Relaxed) {
-            0 => Restoration::Complete,
-            1.. => Restoration::UnderWay,
-        }
-    }
 }
 
 /// The parts of every arbiter's context, apart from those that only its own thread can create.
@@ -296,7 +278,7 @@ pub struct ArbiterParts {
     pub store: Arc<dyn DeviceReads>,
     /// The policies of all customers.
     pub policies: PolicyCache,
-    /// In which epoch this process owns its shards.
+    /// In which epoch the arbiter owns its shards.
     pub epoch: u64,
     /// How much may wait in all arbiters.
     pub limits: ArbiterLimits,

@@ -1,60 +1,38 @@
-//! What do the arbiters of a process send each other? Datagrams of devices that another one owns,
-//! and what goes through sessions that another one has.
+//! What do arbiters send each other? Datagrams of devices that another one owns, and what goes
+//! through sessions that another one has.
 //!
 //! Everything for another arbiter is gathered during a turn and sent as one message at its end:
-//! waking another thread costs more than a datagram does.
+//! waking another thread costs more than a datagram does. To an arbiter at another node it goes
+//! over a stream.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
-use actix::{Addr, Message};
 use engine::associations::export::SessionRecord;
 use engine::dispatch::router::{ForwardedDatagram, RouteHint};
 use engine::dispatch::shard_map::ArbiterId;
 use engine::ids::DeviceKey;
 use engine::peer::Peer;
 
-use crate::registry::Registry;
+use crate::arbiters::places::{ArbiterPlace, ArbiterPlaces};
+use crate::registry::forward_batch::ForwardBatch;
+use crate::relay::links::NodeLinks;
 
-/// What one arbiter sends another.
-#[derive(Default, Message)]
-#[rtype(result = "()")]
-pub(crate) struct ForwardBatch {
-    pub(crate) datagrams: Vec<ForwardedDatagram>,
-    pub(crate) route_hints: Vec<RouteHint>,
-    /// Records of sessions that the other arbiter has.
-    pub(crate) records: Vec<(Peer, Vec<u8>)>,
-    /// Messages to devices whose sessions the other arbiter has.
-    pub(crate) secured: Vec<(DeviceKey, Vec<u8>)>,
-    /// With what sessions of the sender are resumed by their ids.
-    pub(crate) cached_sessions: Vec<Arc<SessionRecord>>,
-    /// Senders of datagrams that the other arbiter received; no known devices.
-    pub(crate) strangers: Vec<Peer>,
-}
-
-impl ForwardBatch {
-    fn is_empty(&self) -> bool {
-        self.datagrams.is_empty()
-            && self.route_hints.is_empty()
-            && self.records.is_empty()
-            && self.secured.is_empty()
-            && self.cached_sessions.is_empty()
-            && self.strangers.is_empty()
-    }
-}
-
-/// All arbiters of the process by number, and the batch for each.
-#[derive(Default)]
+/// All arbiters by number, and the batch for each.
 pub(crate) struct PeerArbiters {
-    registries: Arc<[Addr<Registry>]>,
+    places: ArbiterPlaces,
+    links: Rc<NodeLinks>,
     outgoing: Vec<ForwardBatch>,
 }
 
 impl PeerArbiters {
-    /// The arbiters of the process.
-    pub(crate) fn new(registries: Arc<[Addr<Registry>]>) -> Self {
-        let outgoing = registries.iter().map(|_| ForwardBatch::default()).collect();
+    /// The arbiters at these places; those of other nodes are reached over the links.
+    pub(crate) fn new(places: ArbiterPlaces, links: Rc<NodeLinks>) -> Self {
+        let arbiters = places.shard_map().arbiters();
+        let outgoing = arbiters.map(|_| ForwardBatch::default()).collect();
         Self {
-            registries,
+            places,
+            links,
             outgoing,
         }
     }
@@ -114,13 +92,20 @@ impl PeerArbiters {
     /// whose retransmissions make up for both.
     pub(crate) fn flush(&mut self) -> u64 {
         let mut lost = 0;
-        for (registry, post) in self.registries.iter().zip(&mut self.outgoing) {
+        let arbiters = self.places.shard_map().arbiters();
+        for (arbiter, post) in arbiters.zip(&mut self.outgoing) {
             if post.is_empty() {
                 continue;
             }
-            if let Err(refused) = registry.try_send(std::mem::take(post)) {
-                let lost_post = refused.into_inner();
-                lost += (lost_post.datagrams.len() + lost_post.records.len()) as u64;
+            let post = std::mem::take(post);
+            let datagrams = post.datagrams();
+            let is_sent = match self.places.place(arbiter) {
+                ArbiterPlace::Here(registry) => registry.try_send(post).is_ok(),
+                ArbiterPlace::There(node) => self.links.send_batch(node, arbiter, &post),
+                ArbiterPlace::Nowhere => false,
+            };
+            if !is_sent {
+                lost += datagrams;
             }
         }
         lost

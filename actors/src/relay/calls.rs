@@ -24,9 +24,9 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::debug;
 
-use super::client_of;
-use super::datagrams::{ActiveNode, RelayConnection};
 use super::identity::NodeIdentity;
+use super::links::LinkState;
+use super::{ActiveNode, client_of};
 
 /// The header of a relayed call that says how its caller reached the relaying node.
 pub const RELAYED: &str = "signalbox-relayed";
@@ -114,7 +114,7 @@ pub enum RelayFault {
 pub struct CallRelay {
     client: Client,
     active: ActiveNode,
-    connection: RelayConnection,
+    connection: LinkState,
     own: SocketAddr,
     hold_max: Duration,
 }
@@ -126,7 +126,7 @@ impl CallRelay {
     pub fn new(
         identity: &NodeIdentity,
         own: SocketAddr,
-        (active, connection): (ActiveNode, RelayConnection),
+        (active, connection): (ActiveNode, LinkState),
         hold_max: Duration,
     ) -> Result<Self, reqwest::Error> {
         let client = client_of(identity)?;

@@ -2,15 +2,13 @@
 //! command, which that node answers as its own caller's. Which events are new, the others learn
 //! from a stream of the active node (`news.rs`).
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use engine::delivery::backlog::Sequence;
 use engine::delivery::command::{DestinationCommand, DestinationReply, TestOutcome};
 use engine::delivery::destination::{Destination, DestinationAmendment};
 use engine::delivery::forwarding::ReplayUnderWay;
-use engine::ids::{CustomerId, DestinationId, Partition};
+use engine::ids::{CustomerId, DestinationId};
 use engine::supervision::Unserved;
 use reqwest::{Client, Response, StatusCode};
 use store::destination_to_bytes;
@@ -20,6 +18,7 @@ use tracing::warn;
 
 use super::client_of;
 use super::identity::NodeIdentity;
+use crate::arbiters::OtherNodes;
 
 /// Where a node that delivers takes commands for destinations; behind it the id and a command.
 pub const DESTINATIONS: &str = "/v1/destinations";
@@ -37,14 +36,11 @@ const MOVE_MAX: Duration = Duration::from_secs(3);
 /// How often it looks again.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// At which address the node is reached that delivers to the destinations of a partition.
-pub type Deliverers = BTreeMap<Partition, SocketAddr>;
-
 /// The nodes that deliver beside the active one.
 #[derive(Clone)]
 pub struct DeliveringNodes {
     client: Client,
-    known: watch::Receiver<Deliverers>,
+    known: watch::Receiver<OtherNodes>,
 }
 
 /// A command, as it is called between nodes.
@@ -130,7 +126,7 @@ impl DeliveringNodes {
     /// Those that are shown by `known`, who have the same secret.
     pub fn new(
         identity: &NodeIdentity,
-        known: watch::Receiver<Deliverers>,
+        known: watch::Receiver<OtherNodes>,
     ) -> Result<Self, reqwest::Error> {
         let client = client_of(identity)?;
         Ok(Self { client, known })
@@ -184,7 +180,7 @@ impl DeliveringNodes {
 
     /// Has the destinations of a customer forgotten that is being removed.
     pub(crate) async fn forget(&self, customer: &CustomerId) -> Result<(), Unserved> {
-        let nodes: BTreeSet<SocketAddr> = self.known.borrow().values().copied().collect();
+        let nodes = self.known.borrow().holders();
         for node in nodes {
             let url = format!("https://{node}{CUSTOMERS}/{customer}/forget");
             answered(self.client.post(url).timeout(ANSWER_MAX).send().await)?;
@@ -203,7 +199,7 @@ impl DeliveringNodes {
         let until = Instant::now() + MOVE_MAX;
         let mut known = self.known.clone();
         loop {
-            let node = known.borrow_and_update().get(&id.partition()).copied();
+            let node = known.borrow_and_update().address_of(id.partition());
             let called = match node {
                 Some(node) => {
                     let url = format!("https://{node}{path}");

@@ -1,16 +1,46 @@
-//! How are datagrams written into a stream between nodes?
+//! How are datagrams and batches for arbiters written into a stream between nodes?
 //!
-//! Each is a frame: the length of the datagram (2 bytes), its transport (1), the address of the
-//! relaying node that it was sent to or leaves from (16), that of the peer (16) with its port (2)
-//! and interface (4), and the datagram. Numbers are in network order, and IPv4 addresses mapped to
-//! IPv6 (RFC 4291 section 2.5.5.2).
+//! As frames: the length of what follows (4 bytes), the kind (1) and the content. Numbers are in
+//! network order, and IPv4 addresses mapped to IPv6 (RFC 4291 section 2.5.5.2).
+//!
+//! - Kind 0 is a datagram: its transport (1), the address of the relaying node that it was sent to
+//!   or leaves from (16), that of the peer (16) with its port (2) and interface (4), and what is in
+//!   it.
+//! - Kind 1 is a batch: the number of its arbiter (2), and its items (`frame/batch.rs`).
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddrV6};
+mod batch;
+mod fields;
 
-use engine::peer::{Peer, Transport};
+use std::net::IpAddr;
 
-/// The bytes before the datagram.
-const HEAD_BYTES: usize = 41;
+use engine::dispatch::shard_map::{ArbiterId, ShardMap};
+use engine::peer::{LocalAddressId, Peer};
+
+use crate::registry::forward_batch::ForwardBatch;
+use crate::socket::RelayId;
+
+use fields::{FieldReader, number_of, put_address, put_ip};
+
+/// The most that may follow the length of a frame: so much is kept until a frame is complete. A
+/// longer batch takes several frames.
+const FRAME_BYTES_MAX: usize = 4 << 20;
+
+const LENGTH_BYTES: usize = 4;
+
+/// The most that an item of a batch may have: a frame has its kind and its arbiter, too.
+const ITEM_BYTES_MAX: usize = FRAME_BYTES_MAX - 3;
+
+const DATAGRAM: u8 = 0;
+const BATCH: u8 = 1;
+
+/// A part of a stream.
+#[derive(Debug)]
+pub(crate) enum StreamFrame<'a> {
+    /// A datagram.
+    Datagram(Frame<'a>),
+    /// A batch for an arbiter, or a part of one.
+    Batch(ArbiterId, ForwardBatch),
+}
 
 /// A datagram of a peer, or to one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,30 +53,82 @@ pub(crate) struct Frame<'a> {
     pub(crate) datagram: &'a [u8],
 }
 
+/// What the numbers in a batch mean to the node that reads it.
+pub(crate) struct BatchContext<'a> {
+    /// The arbiters that there are.
+    pub(crate) shard_map: ShardMap,
+    /// The number of an address of a node's sockets in this process.
+    pub(crate) local_at: &'a dyn Fn(RelayId, IpAddr) -> Option<LocalAddressId>,
+}
+
 /// The bytes are no frame: they are not of a node of this version.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("a frame has the unknown transport {0}")]
-pub(crate) struct InvalidFrame(u8);
+pub(crate) enum InvalidFrame {
+    /// It is longer than a frame may be.
+    #[error("a frame of {0} bytes is too long")]
+    TooLong(u32),
+    /// It is neither a datagram nor a batch.
+    #[error("a frame has the unknown kind {0}")]
+    UnknownKind(u8),
+    /// A peer in it has an unknown transport.
+    #[error("a frame has the unknown transport {0}")]
+    UnknownTransport(u8),
+    /// A batch names an arbiter that there is not.
+    #[error("a frame names the arbiter {0}, which does not exist")]
+    UnknownArbiter(u16),
+    /// It ends early, or a field of it has no meaning.
+    #[error("a frame is damaged")]
+    Damaged,
+}
 
-impl Frame<'_> {
+impl<'a> Frame<'a> {
     /// Appends the frame; a datagram that is too long for UDP is left out.
     pub(crate) fn write(&self, stream: &mut Vec<u8>) {
-        let Ok(length) = u16::try_from(self.datagram.len()) else {
+        if self.datagram.len() > usize::from(u16::MAX) {
             return;
-        };
-        let interface = match self.peer.address {
-            std::net::SocketAddr::V4(_) => 0,
-            std::net::SocketAddr::V6(v6) => v6.scope_id(),
-        };
-        stream.reserve(HEAD_BYTES + self.datagram.len());
-        stream.extend_from_slice(&length.to_be_bytes());
+        }
+        let begin = begin_frame(DATAGRAM, stream);
         stream.push(number_of(self.peer.transport));
-        stream.extend_from_slice(&octets(self.at));
-        stream.extend_from_slice(&octets(self.peer.ip()));
-        stream.extend_from_slice(&self.peer.address.port().to_be_bytes());
-        stream.extend_from_slice(&interface.to_be_bytes());
+        put_ip(self.at, stream);
+        put_address(self.peer.address, stream);
         stream.extend_from_slice(self.datagram);
+        end_frame(begin, stream);
     }
+
+    fn read(mut fields: FieldReader<'a>) -> Result<Self, InvalidFrame> {
+        let transport = fields.transport()?;
+        let at = fields.ip()?;
+        let peer = Peer::at(fields.address()?, transport);
+        Ok(Self {
+            peer,
+            at,
+            datagram: fields.rest(),
+        })
+    }
+}
+
+/// Appends a batch for an arbiter as frames; an item that is too long for one is left out.
+/// `place_of` is the node and the stream whose socket has the address that a peer sends to, and the
+/// address, which is `::` if it is not known.
+pub(crate) fn write_batch(
+    to: ArbiterId,
+    batch: &ForwardBatch,
+    place_of: &dyn Fn(Peer) -> (RelayId, IpAddr),
+    stream: &mut Vec<u8>,
+) {
+    let mut begin = begin_batch(to, stream);
+    batch::write_items(batch, place_of, |item| {
+        if item.len() > ITEM_BYTES_MAX {
+            return;
+        }
+        let with_item = stream.len() - begin + item.len();
+        if with_item > LENGTH_BYTES + FRAME_BYTES_MAX {
+            end_frame(begin, stream);
+            begin = begin_batch(to, stream);
+        }
+        stream.extend_from_slice(item);
+    });
+    end_frame(begin, stream);
 }
 
 /// What has arrived of a stream of frames.
@@ -61,12 +143,13 @@ impl FrameReader {
     pub(crate) fn read(
         &mut self,
         part: &[u8],
-        mut take: impl FnMut(Frame<'_>),
+        context: &BatchContext<'_>,
+        mut take: impl FnMut(StreamFrame<'_>),
     ) -> Result<(), InvalidFrame> {
         self.rest.extend_from_slice(part);
         let mut unread = self.rest.as_slice();
         while let Some((frame, after)) = split_frame(unread)? {
-            take(frame);
+            take(StreamFrame::read(frame, context)?);
             unread = after;
         }
         let read = self.rest.len() - unread.len();
@@ -75,97 +158,55 @@ impl FrameReader {
     }
 }
 
-/// The first frame and what follows it; none, if it is not complete.
-fn split_frame(bytes: &[u8]) -> Result<Option<(Frame<'_>, &[u8])>, InvalidFrame> {
-    let Some((head, after)) = bytes.split_first_chunk::<HEAD_BYTES>() else {
-        return Ok(None);
-    };
-    let [l0, l1, transport, addresses @ .., p0, p1, i0, i1, i2, i3] = head;
-    let transport = transport_of(*transport)?;
-    let Some((datagram, after)) = after.split_at_checked(u16::from_be_bytes([*l0, *l1]).into())
-    else {
-        return Ok(None);
-    };
-    let [at, ip] = [0, 16].map(|from| {
-        let mut octets = [0; 16];
-        octets.copy_from_slice(&addresses[from..from + 16]);
-        Ipv6Addr::from(octets)
-    });
-    let interface = u32::from_be_bytes([*i0, *i1, *i2, *i3]);
-    let address = SocketAddrV6::new(ip, u16::from_be_bytes([*p0, *p1]), 0, interface);
-    let frame = Frame {
-        peer: Peer::at(address.into(), transport),
-        at: at.to_canonical(),
-        datagram,
-    };
-    Ok(Some((frame, after)))
-}
-
-fn octets(address: IpAddr) -> [u8; 16] {
-    match address {
-        IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
-        IpAddr::V6(v6) => v6.octets(),
+impl<'a> StreamFrame<'a> {
+    fn read(frame: &'a [u8], context: &BatchContext<'_>) -> Result<Self, InvalidFrame> {
+        let mut fields = FieldReader(frame);
+        match fields.u8()? {
+            DATAGRAM => Frame::read(fields).map(Self::Datagram),
+            BATCH => {
+                let (to, batch) = batch::read(fields, context)?;
+                Ok(Self::Batch(to, batch))
+            }
+            other => Err(InvalidFrame::UnknownKind(other)),
+        }
     }
 }
 
-fn number_of(transport: Transport) -> u8 {
-    match transport {
-        Transport::Coap => 0,
-        Transport::Coaps => 1,
-        Transport::Udp => 2,
-    }
+/// Appends the head of a frame, without its length; returns where it begins.
+fn begin_frame(kind: u8, stream: &mut Vec<u8>) -> usize {
+    let begin = stream.len();
+    stream.extend_from_slice(&[0; LENGTH_BYTES]);
+    stream.push(kind);
+    begin
 }
 
-fn transport_of(number: u8) -> Result<Transport, InvalidFrame> {
-    match number {
-        0 => Ok(Transport::Coap),
-        1 => Ok(Transport::Coaps),
-        2 => Ok(Transport::Udp),
-        other => Err(InvalidFrame(other)),
+fn begin_batch(to: ArbiterId, stream: &mut Vec<u8>) -> usize {
+    let begin = begin_frame(BATCH, stream);
+    stream.extend_from_slice(&to.number().to_be_bytes());
+    begin
+}
+
+/// Sets the length of the frame that begins here and that the stream ends with.
+fn end_frame(begin: usize, stream: &mut [u8]) {
+    let (length, frame) = stream[begin..].split_at_mut(LENGTH_BYTES);
+    let bytes = u32::try_from(frame.len()).expect("a frame has at most FRAME_BYTES_MAX");
+    length.copy_from_slice(&bytes.to_be_bytes());
+}
+
+/// A frame without its length, and what follows it.
+type FrameAndRest<'a> = (&'a [u8], &'a [u8]);
+
+/// The first frame and the rest; none, if it is not complete.
+fn split_frame(stream: &[u8]) -> Result<Option<FrameAndRest<'_>>, InvalidFrame> {
+    let Some((length, after)) = stream.split_first_chunk() else {
+        return Ok(None);
+    };
+    let length = u32::from_be_bytes(*length);
+    match usize::try_from(length) {
+        Ok(bytes) if bytes <= FRAME_BYTES_MAX => Ok(after.split_at_checked(bytes)),
+        Ok(_) | Err(_) => Err(InvalidFrame::TooLong(length)),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn frames() -> Vec<Frame<'static>> {
-        let frame = |peer: &str, transport, at: &str, datagram| Frame {
-            peer: Peer::at(peer.parse().unwrap(), transport),
-            at: at.parse().unwrap(),
-            datagram,
-        };
-        vec![
-            frame("10.0.0.7:5683", Transport::Coap, "10.0.2.1", b"one"),
-            frame("[2001:db8::7]:1", Transport::Coaps, "2001:db8::1", b""),
-            frame("[fe80::7%3]:65535", Transport::Udp, "fe80::1", &[7; 65_535]),
-        ]
-    }
-
-    #[test]
-    fn frames_are_read_as_they_were_written_whatever_parts_arrive() {
-        let frames = frames();
-        let mut stream = Vec::new();
-        frames.iter().for_each(|frame| frame.write(&mut stream));
-        for size in [1, 2, 40, 41, 42, 50_000, stream.len()] {
-            let (mut reader, mut read) = (FrameReader::default(), 0);
-            for part in stream.chunks(size) {
-                let took = reader.read(part, |frame| {
-                    assert_eq!(frame, frames[read]);
-                    assert_eq!(frame.peer.address, frames[read].peer.address);
-                    read += 1;
-                });
-                took.unwrap();
-            }
-            assert_eq!((read, reader.rest.len()), (frames.len(), 0), "{size}");
-        }
-    }
-
-    #[test]
-    fn bytes_of_another_protocol_are_refused() {
-        let mut reader = FrameReader::default();
-        let request = b"GET /api/v1/devices HTTP/1.1\r\nhost: localhost\r\n\r\n";
-        let refused = reader.read(request, |frame| panic!("{frame:?}"));
-        assert_eq!(refused, Err(InvalidFrame(b'T')));
-    }
-}
+mod tests;

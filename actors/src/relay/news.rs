@@ -1,5 +1,5 @@
-//! How do nodes that deliver learn of new events? The active node, which stores them, has a stream
-//! for each: a line for every partition of a customer that has some.
+//! How do nodes learn of the events that others store? Each has a stream for each of the others: a
+//! line for every partition of a customer that has new ones.
 //!
 //! What was stored while there was no stream is found when it begins.
 
@@ -19,24 +19,24 @@ use engine::limits::PARTITIONS;
 use futures_core::Stream;
 use reqwest::Client;
 use store::{DeliveryReads, EventNews};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
-use super::client_of;
-use super::datagrams::ActiveNode;
 use super::identity::NodeIdentity;
+use super::{NodeTasks, Patience, client_of, reasons};
+use crate::arbiters::OtherNodes;
 
-/// Where the active node has the stream.
+/// Where a node has the stream.
 pub const NEWS: &str = "/v1/news";
 
-/// How long the active node may take to accept a stream.
+/// How long a node may take to accept a stream.
 const ACCEPT_FOR: Duration = Duration::from_secs(5);
 
 /// The pause before it is tried again, and how often a node looks by itself meanwhile.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// How often the active node says that it is there, and how long it may be silent.
+/// How often a node says that it is there, and how long it may be silent.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 const SILENT_MAX: Duration = Duration::from_secs(15);
 
@@ -103,45 +103,52 @@ impl Stream for NewsLines {
     }
 }
 
-/// Notifies the forwarders of this process of what the active node stores, until it is dropped.
+/// Notifies the forwarders of this process of what the other nodes store, until it is dropped.
 pub async fn follow(
     identity: NodeIdentity,
-    mut active: ActiveNode,
+    mut others: watch::Receiver<OtherNodes>,
     store: Arc<dyn DeliveryReads>,
-) -> Result<Infallible, reqwest::Error> {
+) -> Result<(), reqwest::Error> {
     let client = client_of(&identity)?;
+    let mut tasks = NodeTasks::default();
     loop {
-        let address = *active.borrow_and_update();
-        tokio::select! {
-            ended = follow_one(&client, address, &*store) => {
-                if let Err(error) = ended {
-                    warn!(%error, "the stream of new events from the active node has ended");
-                }
-                sleep(RETRY).await;
-            }
-            changed = active.changed() => {
-                if changed.is_err() {
-                    sleep(RETRY).await;
-                }
-            }
+        let known = others.borrow_and_update().addresses.clone();
+        tasks.follow(&known, |_, address| {
+            actix_rt::spawn(follow_one(client.clone(), address, Arc::clone(&store)))
+        });
+        if others.changed().await.is_err() {
+            return Ok(());
         }
+    }
+}
+
+/// Follows the node at this address.
+async fn follow_one(client: Client, address: SocketAddr, store: Arc<dyn DeliveryReads>) {
+    let mut patience = Patience::default();
+    loop {
+        if let Err(fault) = read_from(&client, address, &*store, &mut patience).await
+            && patience.is_over()
+        {
+            let fault = reasons(&*fault);
+            warn!(%fault, %address, "a node does not say which events are new");
+        }
+        sleep(RETRY).await;
         // Nobody says what is stored meanwhile.
         store.note_stored_elsewhere(None);
     }
 }
 
-/// Follows the node at this address until the stream ends.
-async fn follow_one(
+/// Reads the stream of a node until it ends.
+async fn read_from(
     client: &Client,
-    address: Option<SocketAddr>,
+    address: SocketAddr,
     store: &dyn DeliveryReads,
+    patience: &mut Patience,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let Some(address) = address else {
-        return std::future::pending().await;
-    };
     let accepted = client.get(format!("https://{address}{NEWS}")).send();
     let mut news = timeout(ACCEPT_FOR, accepted).await??.error_for_status()?;
-    info!(%address, "the active node says which events are new");
+    info!(%address, "a node says which events are new");
+    *patience = Patience::default();
     store.note_stored_elsewhere(None);
     let mut rest = VecDeque::new();
     while let Some(part) = timeout(SILENT_MAX, news.chunk()).await?? {

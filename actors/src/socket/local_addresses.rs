@@ -14,7 +14,7 @@ use engine::peer::LocalAddressId;
 /// The addresses in the order of their numbers. Beyond 65,535 of them the kernel chooses.
 static ADDRESSES: RwLock<Vec<LocalAddress>> = RwLock::new(Vec::new());
 
-/// One of the relays of a node, which has one for each of its arbiters.
+/// One of the relays of a node, which has one for each of its threads.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct RelayId {
     /// The node.
@@ -32,7 +32,7 @@ struct LocalAddress {
 }
 
 /// The number of an address at a node that relays what is sent to it.
-pub(super) fn id_at_relay(relay: RelayId, ip: IpAddr) -> Option<LocalAddressId> {
+pub(crate) fn id_at_relay(relay: RelayId, ip: IpAddr) -> Option<LocalAddressId> {
     id_of(LocalAddress {
         ip,
         relay: Some(relay),

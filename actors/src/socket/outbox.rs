@@ -14,7 +14,7 @@ use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, sendmmsg};
 use tracing::debug;
 
 use crate::lease;
-use crate::meters::ArbiterMeters;
+use crate::meters::sent::SentMeters;
 
 use super::bound_socket::{BoundSocket, SourceAddress};
 
@@ -32,7 +32,7 @@ struct WaitingDatagrams {
     destinations: Vec<Option<SockaddrStorage>>,
     datagrams: Vec<WaitingDatagram>,
     waker: Option<Waker>,
-    meters: Rc<ArbiterMeters>,
+    meters: Rc<SentMeters>,
 }
 
 struct WaitingDatagram {
@@ -43,7 +43,7 @@ struct WaitingDatagram {
 
 impl Outbox {
     /// The outbox of a socket, emptied by a task of its own on the arbiter that creates it.
-    pub(super) fn new(socket: Rc<BoundSocket>, meters: Rc<ArbiterMeters>) -> Self {
+    pub(super) fn new(socket: Rc<BoundSocket>, meters: Rc<SentMeters>) -> Self {
         let outbox = Self(Rc::new(RefCell::new(WaitingDatagrams {
             headers: socket.headers(BATCH),
             socket,

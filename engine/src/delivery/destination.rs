@@ -41,7 +41,7 @@ impl Destination {
     pub fn lease(&self) -> LeaseId {
         match self.target {
             Target::Webhook(_) | Target::Plugin(_) | Target::SmsForwarder(_) => {
-                LeaseId::Deliveries(self.id.partition())
+                LeaseId::Partition(self.id.partition())
             }
             Target::Broker(_) => LeaseId::Active,
         }

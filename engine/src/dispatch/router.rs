@@ -30,26 +30,33 @@ pub struct Router {
 /// A datagram forwarded from one arbiter to another.
 #[derive(Clone, Debug)]
 pub struct ForwardedDatagram {
-    recipient: Recipient,
-    received_by: ReceivedBy,
+    /// The datagram and who gets it.
+    pub recipient: DatagramRecipient,
+    /// Where it was received.
+    pub received_by: ReceivedBy,
 }
 
 /// The arbiter that received a datagram from its socket.
 #[derive(Clone, Copy, Debug)]
-struct ReceivedBy {
-    arbiter: ArbiterId,
+pub struct ReceivedBy {
+    /// The arbiter.
+    pub arbiter: ArbiterId,
     /// Whether it does not know that a device is registered at the peer.
-    needs_hint: bool,
+    pub needs_hint: bool,
 }
 
 /// A datagram and its recipient, as far as it is known.
 #[derive(Clone, Debug)]
-enum Recipient {
+pub enum DatagramRecipient {
+    /// A device.
     Device(DeviceKey, Inbound),
+    /// The device at a location.
     Location(Location, Datagram),
-    /// The device at the peer, and how many arbiters did not look it up yet.
+    /// The device at the peer.
     Peer {
+        /// The datagram.
         datagram: Datagram,
+        /// How many arbiters did not look the peer up yet.
         arbiters_left: u16,
     },
 }
@@ -58,8 +65,8 @@ impl ForwardedDatagram {
     /// The numbers of all its datagrams.
     pub fn numbers(&self) -> Vec<u64> {
         match &self.recipient {
-            Recipient::Device(_, arrival) => arrival.numbers().collect(),
-            Recipient::Location(_, datagram) | Recipient::Peer { datagram, .. } => {
+            DatagramRecipient::Device(_, arrival) => arrival.numbers().collect(),
+            DatagramRecipient::Location(_, datagram) | DatagramRecipient::Peer { datagram, .. } => {
                 vec![datagram.number]
             }
         }
@@ -119,7 +126,7 @@ impl Router {
             return RouteDecision::Device(key, arrival);
         }
         let peer = arrival.peer();
-        self.forward(owner, peer, Recipient::Device(key, arrival))
+        self.forward(owner, peer, DatagramRecipient::Device(key, arrival))
     }
 
     /// Routes a datagram that names a registration.
@@ -131,7 +138,7 @@ impl Router {
             return RouteDecision::Location(location, datagram);
         }
         let peer = datagram.peer;
-        self.forward(owner, peer, Recipient::Location(location, datagram))
+        self.forward(owner, peer, DatagramRecipient::Location(location, datagram))
     }
 
     /// Routes a datagram that names no device.
@@ -142,7 +149,7 @@ impl Router {
             Some(owner) if owner != self.arbiter => self.forward(
                 owner,
                 datagram.peer,
-                Recipient::Peer {
+                DatagramRecipient::Peer {
                     datagram,
                     arbiters_left,
                 },
@@ -177,15 +184,15 @@ impl Router {
             })
         };
         match recipient {
-            Recipient::Device(key, arrival) => {
+            DatagramRecipient::Device(key, arrival) => {
                 let hint = hint_for(arrival.peer());
                 (RouteDecision::Device(key, arrival), hint)
             }
-            Recipient::Location(location, datagram) => {
+            DatagramRecipient::Location(location, datagram) => {
                 let hint = hint_for(datagram.peer);
                 (RouteDecision::Location(location, datagram), hint)
             }
-            Recipient::Peer {
+            DatagramRecipient::Peer {
                 datagram,
                 arbiters_left,
             } => self.route_here(datagram, arbiters_left, received_by),
@@ -271,7 +278,7 @@ impl Router {
             return (RouteDecision::Unknown(datagram), None);
         }
         let next = self.shard_map.next(self.arbiter);
-        let recipient = Recipient::Peer {
+        let recipient = DatagramRecipient::Peer {
             datagram,
             arbiters_left,
         };
@@ -296,7 +303,7 @@ impl Router {
         })
     }
 
-    fn forward(&self, owner: ArbiterId, peer: Peer, recipient: Recipient) -> RouteDecision {
+    fn forward(&self, owner: ArbiterId, peer: Peer, recipient: DatagramRecipient) -> RouteDecision {
         RouteDecision::Forward(
             owner,
             ForwardedDatagram {

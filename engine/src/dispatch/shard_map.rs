@@ -68,7 +68,7 @@ impl ShardMap {
     }
 
     /// The arbiter of this number, if there is one.
-    pub(crate) fn numbered(self, number: u16) -> Option<ArbiterId> {
+    pub fn numbered(self, number: u16) -> Option<ArbiterId> {
         (number < self.arbiters.get()).then_some(ArbiterId(number))
     }
 

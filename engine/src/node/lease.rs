@@ -1,8 +1,7 @@
 //! Which leases does a node hold, when is it silent, and when may it take over?
 //!
-//! The node with the first lease is the active one: it serves devices and callers, and does what
-//! only one node may do. Deliveries have a lease for each partition of the destinations, so that
-//! several nodes deliver.
+//! The node with the first lease is the active one: it answers callers, and does what only one node
+//! may do. Devices and deliveries have a lease for each partition, so that several nodes serve.
 //!
 //! The database grants a lease and judges by its own clock when it has ended. The node measures
 //! with a clock of its own, from the moment before it asked, and relies on its leases, which are
@@ -20,7 +19,7 @@
 //!                                     +---- another one has it: End <---+
 //! ```
 //!
-//! Nodes that reach each other share the deliveries. Each knows from what all of them see how many
+//! Nodes that reach each other share the partitions. Each knows from what all of them see how many
 //! partitions it is to have; it takes free ones until it has as many, and gives up one after the
 //! other while it has more. A node that others cannot reach takes all leases or none.
 
@@ -69,10 +68,10 @@ impl LeaseRules {
 /// What a lease is of.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum LeaseId {
-    /// Of everything but deliveries.
+    /// Of everything that only one node may do.
     Active,
-    /// Of the deliveries to the destinations of a partition.
-    Deliveries(Partition),
+    /// Of the devices of a partition, and of the deliveries to its destinations.
+    Partition(Partition),
 }
 
 /// What a node sees of the leases.
@@ -80,7 +79,7 @@ pub enum LeaseId {
 pub struct LeaseSight {
     /// All of them, in order.
     pub leases: Vec<SeenLease>,
-    /// The nodes that share the deliveries: heard within a lease and not to drain, in order.
+    /// The nodes that share the partitions: heard within a lease and not to drain, in order.
     pub sharing: Vec<NodeId>,
     /// Whether another node could take a lease, whether it shares or not.
     pub has_others: bool,
@@ -163,7 +162,7 @@ pub enum LeaseEffect {
     HoldUntil(SteadyTime),
     /// Start to do what these leases are of, each in its epoch.
     Begin(Vec<(LeaseId, u64)>),
-    /// Stop the deliveries of a partition, then call [`NodeLease::given`].
+    /// Stop to serve a partition, then call [`NodeLease::given`].
     Give(Partition),
     /// Stop as at the request of an operator, then call [`NodeLease::release`].
     Drain,
@@ -201,12 +200,12 @@ enum LeaseStage {
     Ended,
 }
 
-/// A partition of deliveries that is being given up.
+/// A partition that is being given up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Giving {
-    /// The shell is to stop them.
+    /// The shell is to stop serving it.
     Stopping(Partition),
-    /// They have stopped, in this epoch; the database may not know that yet.
+    /// It has stopped, in this epoch; the database may not know that yet.
     Stopped(Partition, u64),
 }
 
@@ -246,7 +245,7 @@ impl NodeLease {
         }
         let request = match self.giving {
             Some(Giving::Stopped(partition, epoch)) => {
-                LeaseRequest::GiveUp(LeaseId::Deliveries(partition), epoch)
+                LeaseRequest::GiveUp(LeaseId::Partition(partition), epoch)
             }
             Some(Giving::Stopping(_)) | None => LeaseRequest::Beat {
                 is_draining: self.is_draining,
@@ -306,9 +305,9 @@ impl NodeLease {
         self.ask_at = now;
     }
 
-    /// Records that the deliveries of a partition have stopped, after [`LeaseEffect::Give`].
+    /// Records that a partition is served no longer, after [`LeaseEffect::Give`].
     pub fn given(&mut self, now: SteadyTime, partition: Partition) {
-        let lease = LeaseId::Deliveries(partition);
+        let lease = LeaseId::Partition(partition);
         if self.giving == Some(Giving::Stopping(partition))
             && let Some(epoch) = self.held.remove(&lease)
         {
@@ -347,8 +346,8 @@ impl NodeLease {
         }
     }
 
-    /// To the destinations of how many partitions it delivers at this time.
-    pub fn deliveries(&self, now: SteadyTime) -> usize {
+    /// How many partitions it serves at this time.
+    pub fn served(&self, now: SteadyTime) -> usize {
         match now < self.until {
             true => self.partitions(),
             false => 0,
@@ -370,7 +369,7 @@ impl NodeLease {
             return;
         }
         if let Some(Giving::Stopped(partition, _)) = self.giving
-            && own.remove(&LeaseId::Deliveries(partition)).is_none()
+            && own.remove(&LeaseId::Partition(partition)).is_none()
         {
             self.giving = None;
         }
@@ -420,7 +419,7 @@ impl NodeLease {
             };
         }
         let free: Vec<&SeenLease> = sight.free().collect();
-        let (active, deliveries): (Vec<&SeenLease>, Vec<&SeenLease>) =
+        let (active, partitions): (Vec<&SeenLease>, Vec<&SeenLease>) =
             free.iter().partition(|it| it.id == LeaseId::Active);
         let active = active.into_iter().filter(|_| !sight.is_left_to_others());
         let take = |leases: &[&SeenLease], is_whole| {
@@ -438,10 +437,10 @@ impl NodeLease {
         }
         let quota = self.quota(&sight.sharing);
         let missing = quota.saturating_sub(self.partitions());
-        let deliveries = deliveries.into_iter().enumerate();
+        let partitions = partitions.into_iter().enumerate();
         // Whoever is to have one may be unable to take it.
-        let deliveries = deliveries.filter(|(place, it)| *place < missing || it.is_overdue());
-        let taken: Vec<&SeenLease> = active.chain(deliveries.map(|(_, it)| it)).collect();
+        let partitions = partitions.filter(|(place, it)| *place < missing || it.is_overdue());
+        let taken: Vec<&SeenLease> = active.chain(partitions.map(|(_, it)| it)).collect();
         match taken.is_empty() {
             false => take(&taken, false),
             true if missing > 0 => Plan::Watch,
@@ -454,8 +453,8 @@ impl NodeLease {
     /// to have it looks often.
     fn give_last(&self, sight: &LeaseSight) -> Plan {
         match self.held.last_key_value() {
-            Some((LeaseId::Deliveries(_), _)) if sight.free().next().is_some() => Plan::Watch,
-            Some((LeaseId::Deliveries(last), _)) => Plan::Give(*last),
+            Some((LeaseId::Partition(_), _)) if sight.free().next().is_some() => Plan::Watch,
+            Some((LeaseId::Partition(last), _)) => Plan::Give(*last),
             Some((LeaseId::Active, _)) | None => Plan::Keep,
         }
     }
@@ -547,7 +546,7 @@ impl SeenLease {
 /// What a node does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum NodeRole {
-    /// It waits until it may become the active node; it may deliver.
+    /// It waits until it may become the active node; it may serve partitions.
     Standby,
     /// It is the active node.
     Active,

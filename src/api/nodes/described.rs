@@ -1,6 +1,6 @@
 //! Which operations list the nodes of the service and drain one? The OpenAPI descriptions.
 
-use engine::limits::{PARTITIONS, SHARDS};
+use engine::limits::SHARDS;
 use engine::node::NodeState;
 
 use crate::api::openapi::{ApiOperation, Schema, Tag, names};
@@ -36,7 +36,6 @@ pub(in crate::api) fn drain() -> ApiOperation {
 fn node() -> Schema {
     let name = Schema::text().example("gateway-1");
     let shards = Schema::whole(0..=u64::from(SHARDS)).example(1_024_u64);
-    let partitions = Schema::whole(0..=u64::from(PARTITIONS)).example(8_u64);
     let addresses = Schema::list(Schema::text().example("coap://[::]:5683"));
     Schema::object()
         .must("id", Schema::uuid(), "The id of the node.")
@@ -48,21 +47,21 @@ fn node() -> Schema {
         .must(
             "state",
             Schema::word::<NodeState>().example("ACTIVE"),
-            "`ACTIVE`: it serves the devices of its shards. `STANDBY`: it takes over when a lease \
-             is free. `DRAINING`: it stops, and takes no shards. `LOST`: it holds no shards and \
+            "`ACTIVE`: it answers calls, and does what only one node may do. `STANDBY`: it takes \
+             over when the active node ends. `DRAINING`: it stops, and takes no shards. `LOST`: it \
              was not heard for as long as a lease lasts.",
         )
-        .must("shards", shards, "How many shards it holds.")
         .must(
-            "deliveryPartitions",
-            partitions,
-            "How many of the 16 partitions of destinations it delivers to. Nodes that reach each \
-             other share them; the events for brokers are delivered by the active node.",
+            "shards",
+            shards,
+            "How many of the 1,024 shards it holds. It serves the devices of its shards, and \
+             delivers to as large a part of the destinations. Nodes that reach each other share \
+             the shards; otherwise the active node has all of them.",
         )
         .may_never_null(
             "leaseEndsAt",
             names::instant(),
-            "When the lease of its shards ends unless it is renewed. Absent without a lease, and \
+            "When the lease of the active node ends unless it is renewed. Absent for others, and \
              on the embedded store.",
         )
         .must(

@@ -260,12 +260,12 @@ fn nodes_with_and_without_a_lease() {
         heartbeat_at: NOON.plus_s(60),
         is_heard: true,
         is_draining: false,
-        shards: 1_024,
+        is_active: true,
         lease_ends_at: Some(NOON.plus_s(70)),
-        deliveries: vec![Partition(0), Partition(9)],
+        partitions: vec![Partition(0), Partition(9)],
     };
     let standby = KnownNode {
-        shards: 0,
+        is_active: false,
         lease_ends_at: None,
         ..active.clone()
     };

@@ -11,13 +11,13 @@ use actix_web::web::{Bytes, ServiceConfig};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use actors::arbiters::Arbiters;
 use actors::broker::BrokerConnector;
 use actors::campaigns::{CampaignParts, Campaigns};
 use actors::clock::Clock;
 use actors::delivery::{
     BrokerConnections, Deliveries, DeliveryParts, DeliveryShare, command_queue,
 };
-use actors::devices::Devices;
 use actors::image_files::ImageFiles;
 use actors::jobs::selection::DeviceSelection;
 use actors::jobs::{JobParts, Jobs};
@@ -29,7 +29,6 @@ use engine::arbiter::ArbiterLimits;
 use engine::associations::server_key::ServerKey;
 use engine::associations::{AssociationLimits, AssociationSecrets};
 use engine::customer::SecretDigest;
-use engine::dispatch::shard_map::ShardMap;
 use engine::firmware::delivery::DownloadUris;
 use store::sealed::MasterKey;
 use store::{Commit, Options, SledStore, Store};
@@ -39,8 +38,8 @@ use crate::api::{ApiParts, ApiState, ServedRoutes, configure, relayed};
 use crate::coaps_key::ShownServerKey;
 use crate::config::Config;
 use crate::deliveries;
+use crate::member::rules;
 use crate::operator::OperatorToken;
-use crate::service::{retention_periods, rules};
 
 pub(super) const OPERATOR: &str = "Bearer the-operator";
 
@@ -105,7 +104,7 @@ impl TestService {
             master_key: Arc::clone(&master_key),
             images: image_files.clone(),
         };
-        let devices = Devices::new(ShardMap::among(1), Arc::new([]), &home);
+        let devices = Arbiters::open_alone(vec![]).devices(&home);
         let operator = OperatorToken {
             digest: SecretDigest::of("the-operator"),
             path: None,
@@ -124,8 +123,7 @@ impl TestService {
             rules: Arc::new(config.delivery_rules()),
         };
         let logging = (clock.clone(), Arc::clone(&commits), store.clone());
-        let logging =
-            Logging::new(logging.0, logging.1, logging.2, retention_periods(&config)).start();
+        let logging = Logging::new(logging.0, logging.1, logging.2).start();
         let post = Deliveries::start(delivering, DeliveryShare::All, Vec::new(), &logging);
         let job_parts = JobParts {
             clock: clock.clone(),

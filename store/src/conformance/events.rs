@@ -182,22 +182,26 @@ pub(super) fn have_samples_of_a_path(ground: &TestBed<'_>) {
     }
 }
 
+fn newest(store: &dyn Store) -> Sequence {
+    wait(store.newest_durable()).expect("an answer")
+}
+
 pub(super) fn that_are_durable_have_numbers_up_to_the_newest(ground: &TestBed<'_>) {
     let mut store = ground.open();
     let (one, other) = two_devices(&*store);
     for second in 1..=20 {
-        let before = store.newest_durable();
+        let before = newest(&*store);
         let device = [&one, &other][usize::try_from(second % 2).expect("it is small")];
         append(&*store, &registered(device, second));
-        assert!(store.newest_durable() > before);
-        let newest = all_waiting(&*store, &acme()).into_iter();
-        let newest = newest.map(|queued| queued.sequence).max();
-        assert_eq!(newest, Some(store.newest_durable()));
+        assert!(newest(&*store) > before);
+        let waiting = all_waiting(&*store, &acme()).into_iter();
+        let greatest = waiting.map(|queued| queued.sequence).max();
+        assert_eq!(greatest, Some(newest(&*store)));
         if second % 5 == 0 {
-            let newest = store.newest_durable();
+            let before = newest(&*store);
             drop(store);
             store = ground.open();
-            assert_eq!(store.newest_durable(), newest);
+            assert_eq!(newest(&*store), before);
         }
     }
 }

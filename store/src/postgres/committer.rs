@@ -57,8 +57,8 @@ pub(super) enum CommitterJob {
     Commit(Box<QueuedRows>),
     /// Remove what is too old: at most so many things.
     Sweep(Retention, u32, Answer<SweepReport>),
-    /// Begin an epoch.
-    TakeOver(Answer<u64>),
+    /// Begin an epoch, or that of a lease.
+    TakeOver(Option<u64>, Answer<u64>),
     /// Store the key of the service, unless there is one.
     ServerKey(Sealed, Answer<Sealed>),
 }
@@ -85,7 +85,7 @@ pub(super) struct PostgresCommitter {
     pool: Pool,
     connection: Option<Object>,
     group: GroupId,
-    /// The epoch of the lease under which it writes.
+    /// The epoch of the lease of the active node, if this is it.
     lease: Option<u64>,
     /// The epoch that this process took the store over in, by the lease or without one; 0 before.
     epoch: u64,
@@ -131,16 +131,6 @@ impl PostgresCommitter {
         }
     }
 
-    /// The committer of a process that was given its epoch with a lease.
-    pub(super) fn leased(self, lease: Option<u64>) -> Self {
-        let epoch = lease.unwrap_or_default();
-        Self {
-            lease,
-            epoch,
-            ..self
-        }
-    }
-
     /// Makes the partitions of the next days.
     pub(super) async fn prepare(&mut self) -> Result<(), PostgresFault> {
         let connection = self.pool.get().await?;
@@ -162,7 +152,10 @@ impl PostgresCommitter {
                     CommitterJob::Sweep(retention, max, reply) => {
                         let _ = reply.send(self.sweep(&retention, max).await);
                     }
-                    CommitterJob::TakeOver(reply) => drop(reply.send(self.take_over().await)),
+                    CommitterJob::TakeOver(lease, reply) => {
+                        self.lease = lease;
+                        let _ = reply.send(self.take_over().await);
+                    }
                     CommitterJob::ServerKey(new, reply) => {
                         drop(reply.send(self.server_key(&new).await))
                     }
@@ -233,7 +226,7 @@ impl PostgresCommitter {
                 }
                 Ok(
                     other @ (CommitterJob::Sweep(..)
-                    | CommitterJob::TakeOver(_)
+                    | CommitterJob::TakeOver(..)
                     | CommitterJob::ServerKey(..)),
                 ) => {
                     return (group, Some(other));
@@ -322,7 +315,8 @@ impl PostgresCommitter {
         };
         let days = plans.iter().flat_map(|plan| plan.days.iter().copied());
         self.partitions.ensure(days, client).await?;
-        let mut group = GroupTransaction::begin(self.group, self.epoch, plans, client).await?;
+        let taken = (self.epoch, self.epoch > 0 && self.lease.is_none());
+        let mut group = GroupTransaction::begin(self.group, taken, plans, client).await?;
         group.decide(plans).await?;
         let known = &self.state.known_devices;
         for (endpoint, key, address) in plans.iter().flat_map(|plan| &plan.devices) {
@@ -385,6 +379,7 @@ impl PostgresCommitter {
     /// it fences off.
     async fn take_over(&mut self) -> Result<u64, Unavailable> {
         if let Some(epoch) = self.lease {
+            self.epoch = epoch;
             return Ok(epoch);
         }
         const EPOCH: &str = "SELECT epoch FROM store_state FOR UPDATE";
@@ -543,7 +538,7 @@ impl PostgresCommitter {
                     let _ = waiting.reply.send(Err(CommitError::Full));
                 }
                 CommitterJob::Sweep(_, _, reply) => drop(reply.send(Err(Unavailable))),
-                CommitterJob::TakeOver(reply) => drop(reply.send(Err(Unavailable))),
+                CommitterJob::TakeOver(_, reply) => drop(reply.send(Err(Unavailable))),
                 CommitterJob::ServerKey(_, reply) => drop(reply.send(Err(Unavailable))),
             }
         }

@@ -57,6 +57,8 @@ pub(super) struct GroupTransaction<'a> {
     id: GroupId,
     /// The newest epoch begun.
     epoch: u64,
+    /// Whether all shards are of the process that began it.
+    takes_shards: bool,
     /// What is compared of rows, as the batches decided so far left it.
     rows: HashMap<Place, Option<Vec<u8>>>,
     /// Rows that were expected not to be there, and were not.
@@ -69,10 +71,11 @@ pub(super) struct GroupTransaction<'a> {
 }
 
 impl<'a> GroupTransaction<'a> {
-    /// Begins the transaction of a group of a process that took the store over in an epoch.
+    /// Begins the transaction of a group of a process that took the store over in an epoch, and all
+    /// shards with it unless it has leases.
     pub(super) async fn begin(
         id: GroupId,
-        epoch: u64,
+        (epoch, takes_shards): (u64, bool),
         plans: &[&RowPlan],
         client: &'a ClientWrapper,
     ) -> Result<Self, PostgresFault> {
@@ -80,6 +83,7 @@ impl<'a> GroupTransaction<'a> {
             client,
             id,
             epoch: 0,
+            takes_shards,
             rows: HashMap::new(),
             absent: BTreeSet::new(),
             owners: HashMap::new(),
@@ -95,7 +99,13 @@ impl<'a> GroupTransaction<'a> {
              ON CONFLICT (id) DO UPDATE SET last_group = excluded.last_group",
             vec![Box::new(id.committer), Box::new(id.number)],
         );
-        pipeline.add("SELECT epoch FROM store_state FOR SHARE", vec![]);
+        // Whoever takes the store over waits for the groups of the one before; those of nodes that
+        // only have partitions have other fences.
+        let begun = match epoch {
+            0 => "SELECT epoch FROM store_state",
+            1.. => "SELECT epoch FROM store_state FOR SHARE",
+        };
+        pipeline.add(begun, vec![]);
         let numbers = match plans.iter().any(|plan| plan.needs_numbers()) {
             true => "SELECT newest FROM event_sequence FOR UPDATE",
             false => "SELECT newest FROM event_sequence",
@@ -229,8 +239,9 @@ impl<'a> GroupTransaction<'a> {
         let written = self.rows.get(&epoch_at(fence)).and_then(Option::as_ref);
         let written = written.and_then(|bytes| bytes.as_slice().try_into().ok());
         let written = written.map_or(0, u64::from_be_bytes);
-        // Who takes the store over takes all shards, and no deliveries.
-        let begun = if fence.is_of_shard() { self.epoch } else { 0 };
+        // Who takes the store over without a lease takes all shards, and no deliveries.
+        let is_taken = self.takes_shards && fence.is_of_shard();
+        let begun = if is_taken { self.epoch } else { 0 };
         epoch < written.max(begun)
     }
 

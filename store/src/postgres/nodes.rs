@@ -1,14 +1,16 @@
-//! Who has the lease of the shards? What a node asks the database about it, over a connection of
-//! its own, so that no commit delays it.
+//! Who has which lease? What a node asks the database about it, over a connection of its own, so
+//! that no commit delays it.
 //!
 //! All times are of the server's clock. A take-over begins an epoch in the same transaction; it
 //! waits for the commits in progress, which lock the epoch of the store for sharing.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool, Transaction};
 use engine::change::Fence;
-use engine::ids::{NodeId, Partition};
+use engine::ids::{NodeId, Partition, Shard};
 use engine::node::KnownNode;
 use engine::node::lease::{
     LeaseAnswer, LeaseHolder, LeaseId, LeaseRequest, LeaseRules, LeaseSight, SeenLease,
@@ -64,32 +66,34 @@ const SEE: &str = "WITH renewed AS ( \
 const TAKE: &str = "UPDATE {table} SET node = $1, place = $2, epoch = $4, \
      ends_at = clock_timestamp() + {time} WHERE {key} = $5 AND epoch <= $6 AND {is free}";
 
-/// The nodes that could take a lease, and whether they share the deliveries.
+/// The nodes that could take a lease, and whether they share the partitions.
 const STAYING: &str = "SELECT id, {shares} FROM node WHERE NOT draining \
      AND heartbeat_at > clock_timestamp() - lease_ms * interval '1 millisecond' ORDER BY id";
 
 /// The version of the schema.
 const VERSION: &str = "SELECT max(version) FROM schema_history";
 
-/// The version with which there are leases of deliveries.
-const DELIVERY_LEASES: u32 = 3;
+/// The version with which there are leases of partitions.
+const PARTITION_LEASES: u32 = 4;
 
-/// The epoch, and the lock that waits for the commits in progress.
+/// The epoch, and the lock that waits for the commits in progress of the former active node.
 const LOCK: &str = "SELECT epoch FROM store_state FOR UPDATE";
 
-/// The epoch after the last one of the active node.
+/// The epoch after the last one of an active node.
 const NEXT: &str = "SELECT 1 + greatest(epoch, \
      (SELECT max(epoch) FROM shard_epoch WHERE shard < 1024)) FROM store_state";
 
-/// An epoch after the last one of any deliveries.
-const NEXT_OF_DELIVERIES: &str = "SELECT 1 + greatest((SELECT max(epoch) FROM delivery_lease), \
-     (SELECT max(epoch) FROM shard_epoch WHERE shard >= 1024))";
+/// The epoch after the last one of a partition, $1, whose owners have these fences, $2: what its
+/// owner has kept is sealed for it.
+const NEXT_OF_PARTITION: &str = "SELECT 1 + greatest(epoch, \
+     (SELECT max(epoch) FROM shard_epoch WHERE shard = ANY ($2))) \
+     FROM partition_lease WHERE partition = $1";
 
 /// Refuses what processes of earlier epochs write.
 const RAISE: &str = "UPDATE store_state SET epoch = $1";
 
 /// Refuses what owners of earlier epochs write.
-const FENCE: &str = "INSERT INTO shard_epoch VALUES ($1, $2) \
+const FENCE: &str = "INSERT INTO shard_epoch SELECT unnest($1::integer[]), $2 \
      ON CONFLICT (shard) DO UPDATE SET epoch = excluded.epoch";
 
 const GIVE_UP: &str = "UPDATE {table} SET node = NULL, ends_at = clock_timestamp() \
@@ -103,20 +107,18 @@ const LEAVE: &str = "DELETE FROM node WHERE id = $1";
 
 const LIST: &str = "SELECT id, name, version, addresses, started_at, heartbeat_at, \
      heartbeat_at > clock_timestamp() - lease_ms * interval '1 millisecond', draining, \
-     coalesce(lease.shards, 0), lease.ends_at, {deliveries} \
-     FROM node LEFT JOIN (SELECT node AS holder, \
-         sum(last_shard - first_shard + 1)::bigint AS shards, \
-         min(shard_lease.ends_at) AS ends_at FROM shard_lease \
-         WHERE shard_lease.ends_at > clock_timestamp() GROUP BY node) AS lease \
-     ON lease.holder = node.id ORDER BY started_at, id";
+     active.ends_at, {partitions} \
+     FROM node LEFT JOIN (SELECT node AS holder, shard_lease.ends_at FROM shard_lease \
+         WHERE shard_lease.ends_at > clock_timestamp()) AS active \
+     ON active.holder = node.id ORDER BY started_at, id";
 
-/// The partitions whose deliveries a node has, in a list.
-const DELIVERIES: &str = "ARRAY(SELECT partition FROM delivery_lease \
-     WHERE delivery_lease.node = node.id AND delivery_lease.ends_at > clock_timestamp() \
+/// The partitions that a node has, in a list.
+const PARTITIONS: &str = "ARRAY(SELECT partition FROM partition_lease \
+     WHERE partition_lease.node = node.id AND partition_lease.ends_at > clock_timestamp() \
      ORDER BY partition)";
 
 /// Whether there are such leases.
-const HAS_DELIVERIES: &str = "SELECT to_regclass('delivery_lease') IS NOT NULL";
+const HAS_PARTITIONS: &str = "SELECT to_regclass('partition_lease') IS NOT NULL";
 
 const DRAIN: &str = "UPDATE node SET draining = true WHERE id = $1 RETURNING id";
 
@@ -135,8 +137,9 @@ pub struct NewNode {
     pub addresses: Vec<String>,
     /// How long its leases are.
     pub rules: LeaseRules,
-    /// Whether it takes a part of the deliveries beside other nodes, which reach it.
-    pub shares: bool,
+    /// Whether it takes a part of the partitions beside other nodes. It may begin to while it runs:
+    /// once they reach each other.
+    pub shares: Arc<AtomicBool>,
 }
 
 /// What was in a database before a node joined.
@@ -304,9 +307,9 @@ impl NodeDatabase {
         ];
         let is_draining = connection.query_one(&beat, &parameters).await?.get(0);
         let version = version(connection).await?;
-        if version >= DELIVERY_LEASES {
+        if version >= PARTITION_LEASES {
             // Before its schema is there it takes everything or nothing, and brings that along.
-            let shares = node.shares && version == self.latest_version;
+            let shares = node.shares.load(Ordering::Relaxed) && version == self.latest_version;
             connection.execute(SHARES, &[&id, &shares]).await?;
         }
         let mut leases = Vec::new();
@@ -317,7 +320,7 @@ impl NodeDatabase {
                 .await?;
             leases.extend(rows.iter().map(|row| table.seen(row)));
         }
-        let shares = match version >= DELIVERY_LEASES {
+        let shares = match version >= PARTITION_LEASES {
             true => "shares",
             false => "false",
         };
@@ -345,14 +348,23 @@ impl NodeDatabase {
         transaction: &Transaction<'_>,
     ) -> Result<Vec<(LeaseId, u64)>, PostgresFault> {
         let (id, lease_ms) = (SqlId(*self.node.id.as_bytes()), self.lease_ms());
-        transaction.query_one(LOCK, &[]).await?;
+        // That of a partition waits for them at its fences.
+        if leases.iter().any(|(lease, _)| *lease == LeaseId::Active) {
+            transaction.query_one(LOCK, &[]).await?;
+        }
         let mut taken = Vec::new();
         for (lease, seen) in leases {
-            let next = match lease {
-                LeaseId::Active => NEXT,
-                LeaseId::Deliveries(_) => NEXT_OF_DELIVERIES,
+            let fences: Vec<i32> = fences_of(*lease);
+            let epoch = match lease {
+                LeaseId::Active => transaction.query_one(NEXT, &[]).await?,
+                LeaseId::Partition(partition) => {
+                    let number = i32::from(partition.0);
+                    transaction
+                        .query_one(NEXT_OF_PARTITION, &[&number, &fences])
+                        .await?
+                }
             };
-            let epoch: i64 = transaction.query_one(next, &[]).await?.get(0);
+            let epoch: i64 = epoch.get(0);
             let (take, number) = (LeaseTable::of(*lease).sql(TAKE), number_of(*lease));
             let seen = seen.cast_signed();
             let parameters: [&(dyn ToSql + Sync); 6] =
@@ -362,10 +374,7 @@ impl NodeDatabase {
             }
             match lease {
                 LeaseId::Active => transaction.execute(RAISE, &[&epoch]).await?,
-                LeaseId::Deliveries(partition) => {
-                    let fence = i32::from(Fence::of_deliveries(*partition).0);
-                    transaction.execute(FENCE, &[&fence, &epoch]).await?
-                }
+                LeaseId::Partition(_) => transaction.execute(FENCE, &[&fences, &epoch]).await?,
             };
             taken.push((*lease, epoch.cast_unsigned()));
         }
@@ -395,12 +404,12 @@ impl PostgresNodes {
 impl Nodes for PostgresNodes {
     fn nodes(&self) -> ReadAnswer<Vec<KnownNode>> {
         self.0.ask(|reader| async move {
-            let has_deliveries = reader.row(HAS_DELIVERIES, &[]).await?;
-            let deliveries = match has_deliveries.is_some_and(|row| row.get(0)) {
-                true => DELIVERIES,
+            let has_partitions = reader.row(HAS_PARTITIONS, &[]).await?;
+            let partitions = match has_partitions.is_some_and(|row| row.get(0)) {
+                true => PARTITIONS,
                 false => "'{}'::integer[]",
             };
-            let list = LIST.replace("{deliveries}", deliveries);
+            let list = LIST.replace("{partitions}", partitions);
             let rows = reader.rows(&list, &[]).await?;
             Ok(rows.iter().map(known_node).collect())
         })
@@ -418,7 +427,7 @@ impl Nodes for PostgresNodes {
 }
 
 fn known_node(row: &Row) -> KnownNode {
-    let shards: i64 = row.get(8);
+    let lease_ends_at: Option<SqlTime> = row.get(8);
     KnownNode {
         id: NodeId::from_bytes(row.get::<_, SqlId>(0).0),
         name: row.get(1),
@@ -428,14 +437,25 @@ fn known_node(row: &Row) -> KnownNode {
         heartbeat_at: row.get::<_, SqlTime>(5).0,
         is_heard: row.get(6),
         is_draining: row.get(7),
-        shards: u32::try_from(shards).unwrap_or_default(),
-        lease_ends_at: row.get::<_, Option<SqlTime>>(9).map(|at| at.0),
-        deliveries: row
-            .get::<_, Vec<i32>>(10)
+        is_active: lease_ends_at.is_some(),
+        lease_ends_at: lease_ends_at.map(|at| at.0),
+        partitions: row
+            .get::<_, Vec<i32>>(9)
             .into_iter()
             .filter_map(|partition| u8::try_from(partition).ok().map(Partition))
             .collect(),
     }
+}
+
+/// The numbers of the owners that a lease is of: of the shards of its partition, and of its
+/// deliveries.
+fn fences_of(lease: LeaseId) -> Vec<i32> {
+    let LeaseId::Partition(partition) = lease else {
+        return Vec::new();
+    };
+    let shards = partition.shards().map(|Shard(shard)| shard);
+    let fences = shards.chain([Fence::of_deliveries(partition).0]);
+    fences.map(i32::from).collect()
 }
 
 async fn version(connection: &Object) -> Result<u32, PostgresFault> {
@@ -448,7 +468,7 @@ async fn version(connection: &Object) -> Result<u32, PostgresFault> {
 fn number_of(lease: LeaseId) -> i32 {
     match lease {
         LeaseId::Active => 0,
-        LeaseId::Deliveries(partition) => partition.0.into(),
+        LeaseId::Partition(partition) => partition.0.into(),
     }
 }
 
@@ -457,22 +477,22 @@ fn number_of(lease: LeaseId) -> i32 {
 enum LeaseTable {
     /// That of the active node: one row.
     Shards,
-    /// Those of deliveries.
-    Deliveries,
+    /// Those of partitions.
+    Partitions,
 }
 
 impl LeaseTable {
     fn of(lease: LeaseId) -> Self {
         match lease {
             LeaseId::Active => Self::Shards,
-            LeaseId::Deliveries(_) => Self::Deliveries,
+            LeaseId::Partition(_) => Self::Partitions,
         }
     }
 
     /// The tables of a version of the schema.
     fn of_version(version: u32) -> impl Iterator<Item = Self> {
-        let deliveries = (version >= DELIVERY_LEASES).then_some(Self::Deliveries);
-        [Self::Shards].into_iter().chain(deliveries)
+        let partitions = (version >= PARTITION_LEASES).then_some(Self::Partitions);
+        [Self::Shards].into_iter().chain(partitions)
     }
 
     /// A statement for this table. A lease may be taken if nobody has it, or the process that ran
@@ -484,7 +504,7 @@ impl LeaseTable {
                 let newest = "AND epoch = (SELECT epoch FROM store_state)";
                 ("shard_lease", "first_shard", newest)
             }
-            Self::Deliveries => ("delivery_lease", "partition", ""),
+            Self::Partitions => ("partition_lease", "partition", ""),
         };
         let is_free = "(node IS NULL OR ends_at <= clock_timestamp() OR place = $2 AND node <> $1)";
         sql.replace("{table}", table)
@@ -499,8 +519,8 @@ impl LeaseTable {
         let (number, epoch): (i32, i64) = (row.get(0), row.get(1));
         let id = match self {
             Self::Shards => LeaseId::Active,
-            Self::Deliveries => {
-                LeaseId::Deliveries(Partition(u8::try_from(number).unwrap_or_default()))
+            Self::Partitions => {
+                LeaseId::Partition(Partition(u8::try_from(number).unwrap_or_default()))
             }
         };
         let holder = match (row.get(2), row.get(3)) {

@@ -52,9 +52,6 @@ pub struct PostgresOptions {
     pub url: PostgresUrl,
     /// The trust that TLS connections need; the URL says whether TLS is used (`sslmode`).
     pub tls: ClientConfig,
-    /// The epoch of the lease under which the store is opened. Without one, taking the store over
-    /// begins an epoch.
-    pub epoch: Option<u64>,
     /// How many connections each of the two pools of readers has; the committer has one of its own.
     pub readers: usize,
     /// How many batches may be queued.
@@ -71,7 +68,6 @@ impl PostgresOptions {
         Self {
             url,
             tls,
-            epoch: None,
             readers: 4,
             queue_max: QUEUE_MAX,
             last_values_max: LAST_VALUES_MAX,

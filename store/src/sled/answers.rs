@@ -379,8 +379,8 @@ impl DeliveryReads for SledStore {
             .follow(move |db| events::events((db, &blocks), &customer, &queued))
     }
 
-    fn newest_durable(&self) -> Sequence {
-        self.state.reached()
+    fn newest_durable(&self) -> ReadAnswer<Sequence> {
+        Box::pin(std::future::ready(Ok(self.state.reached())))
     }
 
     fn subscribe(&self, customer: CustomerId) -> Arc<PartitionNotifier> {

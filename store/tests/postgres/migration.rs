@@ -271,7 +271,7 @@ fn same(server: &PostgresServer, one: &str, other: &str) {
     assert!(tables.contains("device_tag") && tables.contains("event"));
     let differing = tables.iter().filter_map(|table| {
         let rows = match table.as_str() {
-            "committer" | "delivery_lease" | "node" | "schema_history" | "shard_lease" => {
+            "committer" | "partition_lease" | "node" | "schema_history" | "shard_lease" => {
                 return None;
             }
             "device_count" | "action_count" | "campaign_device_count" => return None,

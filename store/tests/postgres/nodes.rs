@@ -1,14 +1,16 @@
 //! Who has the lease as the database answers it, and what does a store still write that another
 //! node has taken over from?
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::change::{Batch, Change, Owner};
 use engine::ids::{NodeId, Partition};
-use engine::node::NodeState;
 use engine::node::lease::{
     LeaseAnswer, LeaseHolder, LeaseId, LeaseRequest, LeaseRules, LeaseSight,
 };
+use engine::node::{KnownNode, NodeState};
 use engine::sealed::Sealed;
 use store::conformance::samples::{acme, at, batch, device, entry, known};
 use store::conformance::wait;
@@ -82,17 +84,17 @@ fn a_process_takes_the_leases_of_its_predecessor_in_the_same_place() {
 }
 
 #[test]
-fn nodes_that_reach_each_other_share_the_deliveries() {
+fn nodes_that_reach_each_other_share_the_partitions() {
     let cluster = Cluster::new("shared");
     let (first, second) = (cluster.node(1, "here"), cluster.node(2, "there"));
     assert_eq!(first.acquire(0), Some(1));
     assert_eq!(first.see().sharing, [first.id]);
     assert_eq!(second.see().sharing, [first.id, second.id]);
     let all = second.see().leases;
-    let deliveries: Vec<_> = all[1..].iter().map(|it| (it.id, it.epoch)).collect();
-    let taken = second.take(&deliveries, false);
+    let partitions: Vec<_> = all[1..].iter().map(|it| (it.id, it.epoch)).collect();
+    let taken = second.take(&partitions, false);
     let ids = |leases: &[(LeaseId, u64)]| leases.iter().map(|(id, _)| *id).collect::<Vec<_>>();
-    assert_eq!((taken.len(), ids(&taken)), (16, ids(&deliveries)));
+    assert_eq!((taken.len(), ids(&taken)), (16, ids(&partitions)));
     // Nobody else has become active by that.
     assert_eq!(first.active(), (1, LeaseHolder::Own));
     assert_eq!(first.take(&taken, false), []);
@@ -109,33 +111,57 @@ fn nodes_that_reach_each_other_share_the_deliveries() {
     assert_eq!(first.take(&both, false), [(last, epoch + 1)]);
 
     let listed = cluster.runtime.block_on(cluster.nodes().nodes()).unwrap();
-    let deliveries: Vec<_> = listed.iter().map(|it| it.deliveries.len()).collect();
-    assert_eq!(deliveries, [1, 15]);
-    assert_eq!(listed[0].deliveries, [Partition(15)]);
+    let shards: Vec<_> = listed.iter().map(KnownNode::shards).collect();
+    assert_eq!(shards, [64, 960]);
+    assert_eq!(listed[0].partitions, [Partition(15)]);
     second.ask(LeaseRequest::Beat { is_draining: true });
     assert_eq!(first.see().sharing, [first.id]);
 }
 
 #[test]
-fn what_is_written_for_deliveries_that_another_node_has_taken_is_refused() {
-    let cluster = Cluster::new("delivered");
+fn what_is_written_for_a_partition_that_another_node_has_taken_is_refused() {
+    let cluster = Cluster::new("partitions");
     let (first, second) = (cluster.node(1, "here"), cluster.node(2, "there"));
-    let lease = LeaseId::Deliveries(Partition(7));
-    assert_eq!(first.take(&[(lease, 0)], false), [(lease, 1)]);
-    let (former, next) = (cluster.store_of_deliveries(), cluster.store_of_deliveries());
-    let of = |epoch, number| Batch {
-        owner: Owner::Deliveries {
-            partition: Partition(7),
-            epoch,
-        },
-        ..known(&device(&acme(), number))
+    let (partition, next) = (Partition(7), LeaseId::Partition(Partition(8)));
+    let lease = LeaseId::Partition(partition);
+    // Whoever is the active node has no partition by that.
+    assert_eq!(second.acquire(0), Some(1));
+    let leases = [(lease, 0), (next, 0)];
+    assert_eq!(first.take(&leases, false), [(lease, 1), (next, 1)]);
+    let (former, later) = (cluster.store_of_partitions(), cluster.store(1));
+    let [first_shard, .., last_shard] = *partition.shards().collect::<Vec<_>>() else {
+        panic!("a partition has shards");
     };
-    assert_eq!(wait(former.commit(of(1, 1))), Ok(()));
+    let owners = |epoch| {
+        let of = |shard| Owner::Shard { shard, epoch };
+        [
+            Owner::Deliveries { partition, epoch },
+            of(first_shard),
+            of(last_shard),
+        ]
+    };
+    let numbers = &mut (1..);
+    let mut commit = |store: &PostgresStore, owner| {
+        let number = numbers.next().unwrap();
+        wait(store.commit(Batch {
+            owner,
+            ..known(&device(&acme(), number))
+        }))
+    };
+    for owner in owners(1) {
+        assert_eq!(commit(&former, owner), Ok(()));
+    }
     cluster.end_lease();
     assert_eq!(second.take(&[(lease, 1)], false), [(lease, 2)]);
-    assert_eq!(wait(former.commit(of(1, 2))), Err(CommitError::Fenced));
-    assert_eq!(wait(next.commit(of(2, 2))), Ok(()));
+    for owner in owners(1) {
+        assert_eq!(commit(&former, owner), Err(CommitError::Fenced));
+    }
+    for owner in owners(2) {
+        assert_eq!(commit(&later, owner), Ok(()));
+    }
     // It goes on with what it still has.
+    let shard = Partition(8).shards().next().unwrap();
+    assert_eq!(commit(&former, Owner::Shard { shard, epoch: 1 }), Ok(()));
     assert_eq!(former.pressure(), Pressure::Open);
 }
 
@@ -196,14 +222,14 @@ fn nodes_are_listed_with_their_states_and_drained_by_their_id() {
         let nodes = cluster.runtime.block_on(nodes.nodes()).unwrap();
         nodes
             .into_iter()
-            .map(|it| (it.id, it.state(), it.shards, it.lease_ends_at.is_some()))
+            .map(|it| (it.id, it.state(), it.is_active, it.lease_ends_at.is_some()))
             .collect::<Vec<_>>()
     };
     assert_eq!(
         states(),
         [
-            (first.id, NodeState::Active, 1_024, true),
-            (second.id, NodeState::Standby, 0, false),
+            (first.id, NodeState::Active, true, true),
+            (second.id, NodeState::Standby, false, false),
         ]
     );
     let drained = |id| cluster.runtime.block_on(nodes.drain(id)).unwrap();
@@ -258,7 +284,7 @@ impl Cluster {
             version: "1.0.0".to_owned(),
             addresses: vec!["coap://[::]:5683".to_owned()],
             rules: RULES,
-            shares: true,
+            shares: Arc::new(AtomicBool::new(true)),
         };
         let database = NodeDatabase::of(&options(&self.server, self.schema), node);
         self.runtime.block_on(database.join()).unwrap();
@@ -277,21 +303,19 @@ impl Cluster {
 
     /// The store as the holder of an epoch opens it.
     fn store(&self, epoch: u64) -> PostgresStore {
-        let mut options = options(&self.server, self.schema);
-        options.epoch = Some(epoch);
-        let store = open_with(options);
-        assert_eq!(wait(store.take_over()), Ok(epoch));
+        let store = self.store_of_partitions();
+        assert_eq!(wait(store.take_over_by_lease(epoch)), Ok(epoch));
         store
     }
 
     /// The store as a node opens it that is not active.
-    fn store_of_deliveries(&self) -> PostgresStore {
+    fn store_of_partitions(&self) -> PostgresStore {
         open_with(options(&self.server, self.schema))
     }
 
     /// What time does.
     fn end_lease(&self) {
-        for table in ["shard_lease", "delivery_lease"] {
+        for table in ["shard_lease", "partition_lease"] {
             let schema = self.schema;
             let end = format!("UPDATE {schema}.{table} SET ends_at = clock_timestamp()");
             self.server.run(DATABASE, &end);

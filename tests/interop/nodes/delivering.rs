@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 
 use protocol::coap::code::Code;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::ID;
 use super::relayed::Relaying;
-use super::{ID, NODES};
 use crate::postgres::{send, values_of};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::endpoint::{Endpoint, ReceivedPost};
 use crate::vocabulary::http::Request;
-use crate::vocabulary::poll::until;
 use crate::vocabulary::postgres::PostgresServer;
 use crate::vocabulary::service::Service;
 use crate::vocabulary::wire::DeviceSocket;
@@ -25,7 +24,6 @@ const HOOKS: usize = 13;
 fn nodes_share_the_deliveries_and_each_value_arrives_in_order_whichever_is_killed_or_drained() {
     let server = PostgresServer::start();
     let mut nodes = Relaying::start(&server);
-    wait_until_shared(&nodes);
     let endpoint = Endpoint::new();
     let hooks = Hooks::create(&nodes.pair.caller, &endpoint);
     let mut sent = Sent::to(&nodes.pair.active);
@@ -55,8 +53,7 @@ fn nodes_share_the_deliveries_and_each_value_arrives_in_order_whichever_is_kille
     sent.send(61..=100);
     hooks.wait_for(&endpoint, &sent);
     nodes.pair.standby.stand_by();
-    nodes.wait_until_relayed();
-    wait_until_shared(&nodes);
+    nodes.wait_until_shared();
     sent.send(101..=120);
     hooks.wait_for(&endpoint, &sent);
 
@@ -66,8 +63,7 @@ fn nodes_share_the_deliveries_and_each_value_arrives_in_order_whichever_is_kille
     sent.send(121..=160);
     hooks.wait_for(&endpoint, &sent);
     nodes.pair.standby.stand_by();
-    nodes.wait_until_relayed();
-    wait_until_shared(&nodes);
+    nodes.wait_until_shared();
 
     // A removed one gets nothing any more, whoever delivered to it.
     let (removed, kept) = hooks.paths.split_at(HOOKS / 2);
@@ -167,18 +163,4 @@ fn delivered_by(node: &Service) -> u64 {
     });
     let counts = delivered.filter_map(|it| it.rsplit(' ').next()?.parse::<u64>().ok());
     counts.sum()
-}
-
-fn wait_until_shared(nodes: &Relaying) {
-    until(
-        "that both nodes deliver to half of the destinations",
-        || {
-            let operator = Caller::operator(&nodes.pair.active);
-            let listed = operator.request("GET", NODES).expect(200);
-            let mut parts: Vec<Value> = listed["items"].as_array()?.clone();
-            parts.retain(|it| it["state"] != "LOST");
-            let is_half = |it: &Value| it["deliveryPartitions"] == 8;
-            (parts.len() == 2 && parts.iter().all(is_half)).then_some(())
-        },
-    );
 }

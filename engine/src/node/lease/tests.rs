@@ -224,7 +224,7 @@ fn a_node_gives_up_one_partition_after_the_other_while_it_has_more_than_its_part
     for partition in (8..16).rev() {
         let now = 5_000 + 100 * u64::from(16 - partition);
         node.given(now, Partition(partition));
-        let give_up = LeaseRequest::GiveUp(LeaseId::Deliveries(Partition(partition)), 7);
+        let give_up = LeaseRequest::GiveUp(LeaseId::Partition(Partition(partition)), 7);
         assert_eq!(node.due(now), [ask(give_up, 2_000)]);
         assert_eq!(node.answer(now + 10, LeaseAnswer::GivenUp), []);
         assert_eq!(node.due(now + 10), [beat()]);
@@ -246,7 +246,7 @@ fn a_partition_that_may_not_be_given_up_yet_is_neither_held_nor_lost() {
     // The renewal under way still has it.
     node.given(4_005, Partition(15));
     assert_eq!(node.see(4_010, &shared(ALL)), [hold_until(13_000)]);
-    let last = LeaseId::Deliveries(Partition(15));
+    let last = LeaseId::Partition(Partition(15));
     let give_up = || [ask(LeaseRequest::GiveUp(last, 7), 2_000)];
     assert_eq!(node.due(4_510), give_up());
     assert_eq!(node.answer(6_510, LeaseAnswer::None), []);
@@ -525,7 +525,7 @@ fn shared(count: usize) -> LeaseSight {
 fn lease(place: usize) -> LeaseId {
     match place.checked_sub(1) {
         None => LeaseId::Active,
-        Some(partition) => LeaseId::Deliveries(Partition(partition as u8)),
+        Some(partition) => LeaseId::Partition(Partition(partition as u8)),
     }
 }
 

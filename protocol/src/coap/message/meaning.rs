@@ -19,6 +19,13 @@ impl Message {
         self
     }
 
+    /// Sets the critical option that was left out because it is misused: the encoded message does
+    /// not have it.
+    pub fn with_misused_option(mut self, number: Option<u16>) -> Message {
+        self.options.set_misused(number);
+        self
+    }
+
     /// Adds segments to the path of the request.
     pub fn with_uri_path(self, segments: impl IntoIterator<Item = impl AsRef<str>>) -> Message {
         self.with_texts(option::URI_PATH, segments)
@@ -177,6 +184,11 @@ impl Message {
     /// Returns the version of the body: in a response, the first ETag is the only one.
     pub fn etag(&self) -> Option<&[u8]> {
         self.options.values_of(option::ETAG).next()
+    }
+
+    /// Returns the first critical option that was left out because it is misused.
+    pub fn misused_option(&self) -> Option<u16> {
+        self.options.misused()
     }
 
     /// Returns the first critical option that is not among the known ones, or that is misused. A

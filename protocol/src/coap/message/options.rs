@@ -77,6 +77,11 @@ impl Options {
         self.misused
     }
 
+    /// Records the first misused critical option.
+    pub(super) fn set_misused(&mut self, number: Option<u16>) {
+        self.misused = number;
+    }
+
     /// Adds an option after those of the same number.
     ///
     /// # Panics

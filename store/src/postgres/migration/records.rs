@@ -371,7 +371,7 @@ mod tests {
         "action_count",
         "campaign_device_count",
         "committer",
-        "delivery_lease",
+        "partition_lease",
         "device_count",
         "event_sequence",
         "node",
@@ -403,7 +403,9 @@ mod tests {
     fn schema() -> Columns {
         let directory = path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/postgres/migrations");
         let files = fs::read_dir(directory).unwrap();
-        let files = files.map(|file| fs::read_to_string(file.unwrap().path()).unwrap());
+        let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+        files.sort();
+        let files = files.iter().map(|path| fs::read_to_string(path).unwrap());
         let files = files.collect::<Vec<_>>().join("\n");
         let lines = files.lines().map(str::trim);
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("--"));
@@ -422,6 +424,10 @@ mod tests {
                 ["ALTER", "TABLE", table, "ADD", "COLUMN", column, ..] => {
                     let columns = schema.entry(table.to_owned()).or_default();
                     columns.insert(column.to_owned());
+                }
+                ["ALTER", "TABLE", table, "RENAME", "TO", name] => {
+                    let columns = schema.remove(table).unwrap_or_default();
+                    schema.insert(name.to_owned(), columns);
                 }
                 ["ALTER", "TABLE", ..] => panic!("another change of a table: {statement}"),
                 _ => {}

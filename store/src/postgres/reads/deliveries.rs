@@ -87,8 +87,13 @@ impl DeliveryReads for PostgresStore {
             .list(move |reader| async move { events(&reader, &customer, &queued).await })
     }
 
-    fn newest_durable(&self) -> Sequence {
-        self.state.reached()
+    fn newest_durable(&self) -> ReadAnswer<Sequence> {
+        self.readers.ask(|reader| async move {
+            // Other nodes store events, too.
+            let row = reader.row("SELECT newest FROM event_sequence", &[]).await?;
+            let newest: i64 = row.map_or(0, |row| row.get(0));
+            Ok(Sequence(newest.cast_unsigned()))
+        })
     }
 
     fn subscribe(&self, customer: CustomerId) -> Arc<PartitionNotifier> {

@@ -1,0 +1,118 @@
+//! Where is an arbiter? On a thread of this process, or at another node.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use actix::Addr;
+use engine::dispatch::Restoration;
+use engine::dispatch::shard_map::{ArbiterId, ShardMap};
+use engine::ids::{NodeId, Partition};
+use tokio::sync::watch;
+
+use super::barrier::StartupBarrier;
+use super::nodes::NodeView;
+use crate::registry::Registry;
+
+/// The arbiters of this process.
+pub(crate) type ArbitersHere = BTreeMap<ArbiterId, Addr<Registry>>;
+
+/// Where an arbiter is.
+pub(crate) enum ArbiterPlace {
+    /// In this process.
+    Here(Addr<Registry>),
+    /// At another node.
+    There(NodeId),
+    /// Nowhere, as far as is known: it moves.
+    Nowhere,
+}
+
+/// Where each arbiter is; clones see the same.
+#[derive(Clone)]
+pub(crate) struct ArbiterPlaces {
+    nodes: NodeView,
+    here: watch::Receiver<ArbitersHere>,
+    barrier: Arc<StartupBarrier>,
+    /// Whether there are no other nodes: then all arbiters begin together.
+    are_alone: bool,
+}
+
+impl ArbiterPlaces {
+    pub(super) fn new(
+        (nodes, are_alone): (NodeView, bool),
+        here: watch::Receiver<ArbitersHere>,
+        barrier: Arc<StartupBarrier>,
+    ) -> Self {
+        Self {
+            nodes,
+            here,
+            barrier,
+            are_alone,
+        }
+    }
+
+    /// This node and the others.
+    pub(crate) fn nodes(&self) -> &NodeView {
+        &self.nodes
+    }
+
+    /// The arbiters of all nodes.
+    pub(crate) fn shard_map(&self) -> ShardMap {
+        self.nodes.shard_map()
+    }
+
+    /// The arbiters of this process.
+    pub(crate) fn here(&self) -> watch::Ref<'_, ArbitersHere> {
+        self.here.borrow()
+    }
+
+    /// Where an arbiter is.
+    pub(crate) fn place(&self, arbiter: ArbiterId) -> ArbiterPlace {
+        if let Some(registry) = self.here().get(&arbiter) {
+            return ArbiterPlace::Here(registry.clone());
+        }
+        let partition = partition_of(arbiter);
+        let node = partition.and_then(|it| self.nodes.others().partitions.get(&it).copied());
+        node.map_or(ArbiterPlace::Nowhere, ArbiterPlace::There)
+    }
+
+    /// Whether an arbiter may be elsewhere than when this was last called.
+    pub(crate) fn has_changed(&mut self) -> bool {
+        let have_here = self.here.has_changed().unwrap_or(false);
+        if have_here {
+            self.here.mark_unchanged();
+        }
+        self.nodes.have_changed() || have_here
+    }
+
+    /// Returns once an arbiter may be elsewhere than before.
+    pub(crate) async fn changed(&mut self) {
+        tokio::select! {
+            Ok(()) = self.here.changed() => {}
+            () = self.nodes.changed() => {}
+        }
+    }
+
+    /// Whether every arbiter has restored its devices, as far as is known here.
+    pub(crate) fn restoration(&self) -> Restoration {
+        let is_complete = self.barrier.is_complete() && (self.are_alone || self.are_all_placed());
+        match is_complete {
+            true => Restoration::Complete,
+            false => Restoration::UnderWay,
+        }
+    }
+
+    fn are_all_placed(&self) -> bool {
+        let (here, others) = (self.here(), self.nodes.others());
+        let is_there = |arbiter: ArbiterId| {
+            let partition = partition_of(arbiter);
+            let is_at_other = partition.is_some_and(|it| others.partitions.contains_key(&it));
+            is_at_other || here.contains_key(&arbiter)
+        };
+        !others.are_restoring() && self.shard_map().arbiters().all(is_there)
+    }
+}
+
+/// The partition of the shards that an arbiter has, if each has one.
+pub(crate) fn partition_of(arbiter: ArbiterId) -> Option<Partition> {
+    u8::try_from(arbiter.number()).ok().map(Partition)
+}
