@@ -315,8 +315,7 @@ impl PostgresCommitter {
         };
         let days = plans.iter().flat_map(|plan| plan.days.iter().copied());
         self.partitions.ensure(days, client).await?;
-        let taken = (self.epoch, self.epoch > 0 && self.lease.is_none());
-        let mut group = GroupTransaction::begin(self.group, taken, plans, client).await?;
+        let mut group = GroupTransaction::begin(self.group, self.epoch, plans, client).await?;
         group.decide(plans).await?;
         let known = &self.state.known_devices;
         for (endpoint, key, address) in plans.iter().flat_map(|plan| &plan.devices) {
@@ -386,12 +385,16 @@ impl PostgresCommitter {
         const BEGIN: &str = "UPDATE store_state SET epoch = 1 + \
              greatest(epoch, (SELECT max(epoch) FROM shard_epoch WHERE shard < 1024)) \
              RETURNING epoch";
+        const FENCE: &str = "INSERT INTO shard_epoch SELECT generate_series(0, 1023), $1 \
+             ON CONFLICT (shard) DO UPDATE SET epoch = excluded.epoch";
         for _ in 0..TRIES_MAX {
             let connection = self.connection().await?;
             let begun: Result<i64, tokio_postgres::Error> = async {
                 let transaction = connection.transaction().await?;
                 transaction.query_one(EPOCH, &[]).await?;
-                let epoch = transaction.query_one(BEGIN, &[]).await?.get(0);
+                let epoch: i64 = transaction.query_one(BEGIN, &[]).await?.get(0);
+                // Without leases it takes all shards, and no deliveries.
+                transaction.execute(FENCE, &[&epoch]).await?;
                 transaction.commit().await?;
                 Ok(epoch)
             }

@@ -55,10 +55,6 @@ pub(super) struct Decided {
 pub(super) struct GroupTransaction<'a> {
     client: &'a ClientWrapper,
     id: GroupId,
-    /// The newest epoch begun.
-    epoch: u64,
-    /// Whether all shards are of the process that began it.
-    takes_shards: bool,
     /// What is compared of rows, as the batches decided so far left it.
     rows: HashMap<Place, Option<Vec<u8>>>,
     /// Rows that were expected not to be there, and were not.
@@ -71,19 +67,16 @@ pub(super) struct GroupTransaction<'a> {
 }
 
 impl<'a> GroupTransaction<'a> {
-    /// Begins the transaction of a group of a process that took the store over in an epoch, and all
-    /// shards with it unless it has leases.
+    /// Begins the transaction of a group of a process that took the store over in an epoch.
     pub(super) async fn begin(
         id: GroupId,
-        (epoch, takes_shards): (u64, bool),
+        epoch: u64,
         plans: &[&RowPlan],
         client: &'a ClientWrapper,
     ) -> Result<Self, PostgresFault> {
         let mut group = Self {
             client,
             id,
-            epoch: 0,
-            takes_shards,
             rows: HashMap::new(),
             absent: BTreeSet::new(),
             owners: HashMap::new(),
@@ -116,9 +109,9 @@ impl<'a> GroupTransaction<'a> {
             let row = answers.get(place).and_then(|rows| rows.first());
             row.map(|row| row.get(0))
         };
-        group.epoch = number(2).unwrap_or_default().cast_unsigned();
+        let newest_epoch = number(2).unwrap_or_default().cast_unsigned();
         group.newest = number(3).unwrap_or_default();
-        group.decided.is_superseded = epoch > 0 && epoch < group.epoch;
+        group.decided.is_superseded = epoch > 0 && epoch < newest_epoch;
         Ok(group)
     }
 
@@ -239,10 +232,7 @@ impl<'a> GroupTransaction<'a> {
         let written = self.rows.get(&epoch_at(fence)).and_then(Option::as_ref);
         let written = written.and_then(|bytes| bytes.as_slice().try_into().ok());
         let written = written.map_or(0, u64::from_be_bytes);
-        // Who takes the store over without a lease takes all shards, and no deliveries.
-        let is_taken = self.takes_shards && fence.is_of_shard();
-        let begun = if is_taken { self.epoch } else { 0 };
-        epoch < written.max(begun)
+        epoch < written
     }
 
     /// Records the epoch of an owner that writes.
