@@ -14,9 +14,9 @@ use std::time::Duration;
 use actors::arbiters::OtherNodes;
 use actors::clock::Clock;
 use actors::lease::{LeaseJoinError, LeaseKeeper};
-use actors::relay::ActiveNode;
 use actors::relay::identity::NodeIdentity;
 use actors::relay::links::LinkState;
+use actors::relay::{ActiveNode, ActiveProbe};
 use engine::ids::{NodeId, Partition};
 use engine::limits::PARTITIONS;
 use engine::moment::Timestamp;
@@ -50,6 +50,9 @@ const LOOK: Duration = Duration::from_millis(250);
 /// How often it looks while partitions move, of which one may follow the other.
 const LOOK_WHILE_MOVING: Duration = Duration::from_millis(50);
 const MOVING: Duration = Duration::from_secs(2);
+
+/// The pause before a node that has become active is asked again whether it answers calls.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 /// How long a node that is to stop waits for the list of nodes.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
@@ -261,24 +264,44 @@ fn others_in(listed: &[KnownNode], own: NodeId) -> OtherNodes {
     }
 }
 
-/// Shows where the active node is, until it is told.
+/// Shows where the active node answers calls, until it is told.
 pub(crate) struct ActiveFollower {
     shown: Arc<watch::Sender<Option<SocketAddr>>>,
     following: JoinHandle<()>,
 }
 
 impl ActiveFollower {
-    /// Follows the active one of these nodes.
-    pub(crate) fn of(mut others: watch::Receiver<OtherNodes>) -> Self {
-        let shown = Arc::new(watch::Sender::new(others.borrow().active_address()));
-        let to = Arc::clone(&shown);
+    /// Follows the active one of the other nodes.
+    pub(crate) fn of(transport: &NodeTransport) -> Result<Self, reqwest::Error> {
+        let probe = ActiveProbe::new(&transport.identity)?;
+        let shown = Arc::new(watch::Sender::new(None));
+        let (mut others, to) = (transport.others.clone(), Arc::clone(&shown));
         let following = actix_rt::spawn(async move {
-            while others.changed().await.is_ok() {
-                let found = others.borrow_and_update().active_address();
+            let mut answering = None;
+            loop {
+                let (active, address) = {
+                    let others = others.borrow_and_update();
+                    (others.active, others.active_address())
+                };
+                let is_known = active.is_some() && active == answering;
+                let answers = match address {
+                    Some(address) if !is_known => probe.answers_calls(address).await,
+                    Some(_) => true,
+                    None => false,
+                };
+                answering = active.filter(|_| answers);
+                let found = address.filter(|_| answers);
                 to.send_if_modified(|it| std::mem::replace(it, found) != found);
+                let has_ended = tokio::select! {
+                    changed = others.changed() => changed.is_err(),
+                    () = sleep(ASK_AGAIN), if address.is_some() && !answers => false,
+                };
+                if has_ended {
+                    return;
+                }
             }
         });
-        Self { shown, following }
+        Ok(Self { shown, following })
     }
 
     /// Where it is reached, as far as it is known.

@@ -29,7 +29,7 @@ impl Relay {
         links: LinkState,
         hold_max: Duration,
     ) -> Result<Self, reqwest::Error> {
-        let active = ActiveFollower::of(transport.others.clone());
+        let active = ActiveFollower::of(transport)?;
         let reached = (active.address(), links.clone());
         let (identity, own) = (&transport.identity, transport.address);
         let waiting = WaitingRelay {

@@ -46,6 +46,29 @@ pub(crate) fn client_of(identity: &NodeIdentity) -> Result<Client, reqwest::Erro
         .build()
 }
 
+/// Where the active node says that it answers calls: one that has just become active does not yet.
+pub const ACTIVE: &str = "/active";
+
+/// How long it may take to say so.
+const PROBE_MAX: Duration = Duration::from_secs(1);
+
+/// Asks whether a node answers calls.
+pub struct ActiveProbe(Client);
+
+impl ActiveProbe {
+    /// Asks with this identity.
+    pub fn new(identity: &NodeIdentity) -> Result<Self, reqwest::Error> {
+        client_of(identity).map(Self)
+    }
+
+    /// Whether the node at this address does.
+    pub async fn answers_calls(&self, address: SocketAddr) -> bool {
+        let asked = self.0.get(format!("https://{address}{ACTIVE}"));
+        let answered = asked.timeout(PROBE_MAX).send().await;
+        answered.is_ok_and(|response| response.status().is_success())
+    }
+}
+
 /// A task for each other node, until this is dropped.
 #[derive(Default)]
 struct NodeTasks(BTreeMap<(NodeId, SocketAddr), JoinHandle<()>>);

@@ -10,8 +10,9 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::guard::fn_guard;
 use actix_web::http::header::HeaderMap;
 use actix_web::middleware::{Next, from_fn};
-use actix_web::{Error, HttpMessage as _, HttpRequest, web};
+use actix_web::{Error, HttpMessage as _, HttpRequest, HttpResponse, web};
 
+use actors::relay::ACTIVE;
 use actors::relay::calls::{RELAYED, RelayedCall};
 
 use super::{ApiState, ServedRoutes, configure};
@@ -29,6 +30,7 @@ pub fn mount(app: &mut web::ServiceConfig, state: &ApiState) {
                 .wrap(from_fn(as_called)),
         );
     }
+    app.route(ACTIVE, web::get().to(HttpResponse::Ok));
 }
 
 fn call(headers: &HeaderMap) -> Option<RelayedCall> {

@@ -80,8 +80,9 @@ impl OtherDevices {
                 return None;
             }
             Err(error) => {
+                // It may have been carried out, as a call that a killed node did not answer.
                 warn!(%error, %node, "a command for a device of another node was not answered");
-                return Some(Err(Unserved::Failed));
+                return Some(Err(Unserved::Busy));
             }
         };
         if response.status() == StatusCode::NOT_FOUND {

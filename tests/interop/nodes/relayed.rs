@@ -92,7 +92,7 @@ fn devices_are_served_through_a_node_that_stands_by_and_answered_from_its_addres
         let relayed = lines.find_map(|it| it.strip_prefix(relayed));
         relayed.unwrap().parse::<u64>().unwrap()
     });
-    assert!(relayed.iter().sum::<u64>() >= 3, "{relayed:?}");
+    assert!(relayed.iter().sum::<u64>() >= 2, "{relayed:?}");
 }
 
 #[test]
