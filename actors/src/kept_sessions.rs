@@ -85,6 +85,8 @@ impl KeptSessions {
         if !file.is_empty() {
             fs::remove_file(self.path_of(arbiter))?;
             File::open(&self.path)?.sync_all()?;
+            // Unless there are those of others.
+            let _ = fs::remove_dir(&self.path);
         }
         Ok(file)
     }
@@ -280,20 +282,24 @@ mod tests {
         let taken = kept.take((1, 8), vec![]);
         let taken = taken.iter().map(|it| &***it);
         assert!(taken.eq(records.iter().map(|it| &**it)));
-        assert!(!path.join("1").exists());
+        assert!(!path.exists());
         assert!(kept.take((1, 8), vec![]).is_empty(), "a second time");
 
         // Put back from a copy, for a later epoch and for another arbiter.
+        let write = |name: &str, bytes: &[u8]| {
+            fs::create_dir_all(&path).unwrap();
+            fs::write(path.join(name), bytes).unwrap();
+        };
         for (name, arbiter) in [("1", (1, 9)), ("0", (0, 8))] {
-            fs::write(path.join(name), &file).unwrap();
+            write(name, &file);
             assert!(kept.take(arbiter, vec![]).is_empty());
         }
         // A process that was killed while it wrote.
-        fs::write(path.join("1"), &file[..file.len() - 1]).unwrap();
+        write("1", &file[..file.len() - 1]);
         let cut = kept.take((1, 8), vec![]).len();
         assert!((1..records.len()).contains(&cut), "{cut}");
         // One with fewer arbiters than before.
-        fs::write(path.join("1"), &file).unwrap();
+        write("1", &file);
         kept.keep_only(1);
         assert!(!path.join("1").exists());
     }
