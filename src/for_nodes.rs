@@ -14,6 +14,7 @@ use actors::arbiters::ArbiterInlet;
 use actors::delivery::Deliveries;
 use actors::devices::Devices;
 use actors::kept_sessions::KeptSessions;
+use actors::relay::DATAGRAMS;
 use actors::relay::calls::RELAYED;
 use actors::relay::deliveries::{
     CUSTOMERS, DESTINATIONS, DestinationCall, read_numbers, write_outcome,
@@ -79,7 +80,10 @@ impl NodeRoutes {
             )
             .route(&path(STRANGERS, ""), web::get().to(list_strangers))
             .route(&path(ACTIVITY, "/{customer}"), web::get().to(show_activity))
-            .route("/datagrams/{node}/{stream}", web::post().to(receive))
+            .route(
+                &path(DATAGRAMS, "/{node}/{stream}"),
+                web::post().to(receive),
+            )
             .route(&path(NEWS, ""), web::get().to(tell))
             .configure(|app| SessionRoutes(self.kept_sessions.clone()).mount(app));
         app.service(routes);

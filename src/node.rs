@@ -224,7 +224,7 @@ fn follow_others(nodes: Arc<dyn Nodes>, own: NodeId) -> watch::Receiver<OtherNod
                 let mut found = others_in(&listed, own);
                 found.moved_at = match show.borrow().partitions == found.partitions {
                     true => show.borrow().moved_at,
-                    false => Some(std::time::Instant::now()),
+                    false => Some(Instant::now()),
                 };
                 let has_changed = show.send_if_modified(|it| {
                     let has_changed = *it != found;

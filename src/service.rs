@@ -30,7 +30,7 @@ use actors::sms::SmsValidity;
 use actors::sms::network::SmsNetwork;
 use actors::web::{Routes, Web};
 use engine::node::lease::LeaseId;
-use store::{Commit, Unavailable};
+use store::Unavailable;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 use tracing::{info, warn};
@@ -197,9 +197,8 @@ impl Service {
         let smpp = link.map(|link| Smpp::start(clock.clone(), sms_network.clone(), link));
         let smpp = smpp.transpose().map_err(LinkError::from)?;
         let operator_token_path = operator.path.clone();
-        let commits: Arc<dyn Commit> = store.clone();
         let parts = api::ApiParts {
-            commits: Arc::clone(&commits),
+            commits: store.clone(),
             store: store.clone(),
             devices: member.devices.clone(),
             deliveries: member.deliveries.clone(),

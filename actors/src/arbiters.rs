@@ -156,16 +156,13 @@ impl Arbiters {
         if let Some(kept) = &parts.kept_sessions {
             kept.keep_only(self.places.shard_map().count());
         }
-        let cached = cached_sessions(&parts);
+        self.take_cached(&parts, &[]);
         for arbiter in &arbiters {
-            self.begin_one(*arbiter, parts.clone(), (vec![], &cached), logging)
+            self.begin_one(*arbiter, parts.clone(), vec![], logging)
                 .await;
         }
         // Each may get datagrams of another one's devices.
-        for (_, registry) in self.here.borrow().iter() {
-            registry.do_send(StartArbiter);
-        }
-        self.receivers().iter().for_each(|it| it.do_send(Receive));
+        self.start_begun(&arbiters);
     }
 
     /// Begins the arbiter of a partition in an epoch, with the sessions over DTLS that another node
@@ -177,32 +174,23 @@ impl Arbiters {
         handed_over: HandedOver,
         logging: &Addr<Logging>,
     ) {
-        let Some(arbiter) = self.places.shard_map().numbered(partition.0.into()) else {
+        let Some(arbiter) = self.places.arbiter_of(partition) else {
             return;
         };
         let parts = ArbiterParts {
             epoch,
             ..parts.clone()
         };
-        if let Some(kept) = &parts.kept_sessions
-            && (self.cached.is_none() || !handed_over.cached.is_empty())
-        {
-            self.cached = Some(kept.take_cached(&handed_over.cached));
-        }
-        let cached = self.cached.clone().unwrap_or_default();
-        self.begin_one(arbiter, parts, (handed_over.sessions, &cached), logging)
+        self.take_cached(&parts, &handed_over.cached);
+        self.begin_one(arbiter, parts, handed_over.sessions, logging)
             .await;
-        let begun = self.here.borrow().get(&arbiter).cloned();
-        if let Some(registry) = begun {
-            registry.do_send(StartArbiter);
-        }
-        self.receivers().iter().for_each(|it| it.do_send(Receive));
+        self.start_begun(&[arbiter]);
     }
 
     /// Ends the arbiter of a partition. When this returns, what its devices had done before is
     /// durable and sent. What one of them still does is refused once another node has it.
     pub async fn give(&mut self, partition: Partition, commits: &dyn Commit) {
-        let Some(arbiter) = self.places.shard_map().numbered(partition.0.into()) else {
+        let Some(arbiter) = self.places.arbiter_of(partition) else {
             return;
         };
         let mut threads = self.threads.iter_mut();
@@ -225,7 +213,7 @@ impl Arbiters {
         &mut self,
         arbiter: ArbiterId,
         mut parts: ArbiterParts,
-        (kept, cached): (Vec<Vec<u8>>, &Arc<[SessionRecord]>),
+        handed_over: Vec<Vec<u8>>,
         logging: &Addr<Logging>,
     ) {
         let count = usize::from(self.places.shard_map().count());
@@ -237,8 +225,8 @@ impl Arbiters {
             arbiter_id: arbiter,
             places: self.places.clone(),
             startup_barrier: Arc::clone(&self.startup_barrier),
-            sessions: sessions.map_or_else(Vec::new, |it| it.take(number, kept)),
-            cached_sessions: Arc::clone(cached),
+            sessions: sessions.map_or_else(Vec::new, |it| it.take(number, handed_over)),
+            cached_sessions: self.cached.clone().unwrap_or_default(),
         };
         let least = self.threads.iter_mut().min_by_key(|it| it.arbiters.len());
         let Some(thread) = least else {
@@ -253,6 +241,25 @@ impl Arbiters {
         if begun.await.is_err() {
             error!("a thread that serves devices has stopped");
         }
+    }
+
+    /// Reads with what sessions are resumed by their ids, unless that is known already: what was
+    /// kept here, and what another node has handed over.
+    fn take_cached(&mut self, parts: &ArbiterParts, handed_over: &[u8]) {
+        if let Some(kept) = &parts.kept_sessions
+            && (self.cached.is_none() || !handed_over.is_empty())
+        {
+            self.cached = Some(kept.take_cached(handed_over));
+        }
+    }
+
+    /// Has arbiters restore their devices, and all threads receive.
+    fn start_begun(&self, begun: &[ArbiterId]) {
+        let here = self.here.borrow();
+        for registry in begun.iter().filter_map(|it| here.get(it)) {
+            registry.do_send(StartArbiter);
+        }
+        self.receivers().iter().for_each(|it| it.do_send(Receive));
     }
 
     /// The handle to all devices.
@@ -324,11 +331,6 @@ async fn commit_all_earlier(commits: &dyn Commit) {
     if let Err(error) = commits.commit(Batch::default()).await {
         warn!(%error, "the last changes may not be durable");
     }
-}
-
-fn cached_sessions(parts: &ArbiterParts) -> Arc<[SessionRecord]> {
-    let kept = parts.kept_sessions.as_ref();
-    kept.map_or_else(|| Arc::from([]), |it| it.take_cached(&[]))
 }
 
 fn warn_if_stopped(sent: Result<(), MailboxError>) {

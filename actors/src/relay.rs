@@ -46,6 +46,9 @@ pub(crate) fn client_of(identity: &NodeIdentity) -> Result<Client, reqwest::Erro
         .build()
 }
 
+/// Where a node receives for its arbiters; behind it the node that sends, and its thread.
+pub const DATAGRAMS: &str = "/v1/datagrams";
+
 /// Where the active node says that it answers calls: one that has just become active does not yet.
 pub const ACTIVE: &str = "/active";
 

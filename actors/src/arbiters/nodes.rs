@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use engine::dispatch::shard_map::ShardMap;
+use engine::dispatch::shard_map::{ArbiterId, ShardMap};
 use engine::ids::{NodeId, Partition};
 use engine::peer::{LocalAddressId, Peer};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::socket::{self, RelayId};
 
@@ -34,6 +35,12 @@ impl OtherNodes {
     pub(crate) fn are_restoring(&self) -> bool {
         let moved_at = self.moved_at;
         moved_at.is_some_and(|moved_at| moved_at.elapsed() < RESTORED_WITHIN)
+    }
+
+    /// The one that has an arbiter: that of the partition with its number.
+    pub(crate) fn node_of(&self, arbiter: ArbiterId) -> Option<NodeId> {
+        let partition = Partition(u8::try_from(arbiter.number()).ok()?);
+        self.partitions.get(&partition).copied()
     }
 
     /// Where the node is reached that has a partition.

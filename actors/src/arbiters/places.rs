@@ -60,6 +60,11 @@ impl ArbiterPlaces {
         self.nodes.shard_map()
     }
 
+    /// The arbiter of the devices of a partition.
+    pub(super) fn arbiter_of(&self, partition: Partition) -> Option<ArbiterId> {
+        self.shard_map().numbered(partition.0.into())
+    }
+
     /// The arbiters of this process.
     pub(crate) fn here(&self) -> watch::Ref<'_, ArbitersHere> {
         self.here.borrow()
@@ -70,8 +75,7 @@ impl ArbiterPlaces {
         if let Some(registry) = self.here().get(&arbiter) {
             return ArbiterPlace::Here(registry.clone());
         }
-        let partition = partition_of(arbiter);
-        let node = partition.and_then(|it| self.nodes.others().partitions.get(&it).copied());
+        let node = self.nodes.others().node_of(arbiter);
         node.map_or(ArbiterPlace::Nowhere, ArbiterPlace::There)
     }
 
@@ -103,16 +107,8 @@ impl ArbiterPlaces {
 
     fn are_all_placed(&self) -> bool {
         let (here, others) = (self.here(), self.nodes.others());
-        let is_there = |arbiter: ArbiterId| {
-            let partition = partition_of(arbiter);
-            let is_at_other = partition.is_some_and(|it| others.partitions.contains_key(&it));
-            is_at_other || here.contains_key(&arbiter)
-        };
-        !others.are_restoring() && self.shard_map().arbiters().all(is_there)
+        let mut arbiters = self.shard_map().arbiters();
+        !others.are_restoring()
+            && arbiters.all(|it| here.contains_key(&it) || others.node_of(it).is_some())
     }
-}
-
-/// The partition of the shards that an arbiter has, if each has one.
-pub(crate) fn partition_of(arbiter: ArbiterId) -> Option<Partition> {
-    u8::try_from(arbiter.number()).ok().map(Partition)
 }

@@ -12,7 +12,7 @@ use engine::moment::Timestamp;
 use engine::query::activity::ActivityMinute;
 use engine::strangers::Stranger;
 use engine::supervision::Unserved;
-use reqwest::{Client, Response, StatusCode};
+use reqwest::{Body, Client, Response, StatusCode};
 use store::{
     association_of_bytes, device_command_to_bytes, device_reply_of_bytes, strangers_of_bytes,
 };
@@ -72,7 +72,7 @@ impl OtherDevices {
         let address = self.nodes.others().addresses.get(&node).copied()?;
         let url = format!("https://{address}{DEVICES}/{device}");
         let body = device_command_to_bytes(command);
-        let response = match self.call(url, body).await {
+        let response = match self.post(url, body, ANSWER_MAX).await {
             Ok(response) => response,
             Err(error) if error.is_connect() => return None,
             // Nothing is done twice by these.
@@ -128,12 +128,7 @@ impl OtherDevices {
             return Ok(());
         };
         let url = format!("https://{address}{NOTICES}");
-        let request = self
-            .client
-            .post(url)
-            .timeout(SHORT)
-            .body(notice.to_string());
-        let told = request.send().await?;
+        let told = self.post(url, notice.to_string(), SHORT).await?;
         match told.status() {
             // A node without arbiters yet.
             StatusCode::NOT_FOUND => Ok(()),
@@ -180,8 +175,13 @@ impl OtherDevices {
         self.ask_all(&path, read_minutes).await.concat()
     }
 
-    async fn call(&self, url: String, body: Vec<u8>) -> Result<Response, reqwest::Error> {
-        let request = self.client.post(url).timeout(ANSWER_MAX);
+    async fn post(
+        &self,
+        url: String,
+        body: impl Into<Body>,
+        answer_max: Duration,
+    ) -> Result<Response, reqwest::Error> {
+        let request = self.client.post(url).timeout(answer_max);
         request.body(body).send().await
     }
 }

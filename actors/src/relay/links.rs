@@ -28,7 +28,7 @@ use crate::socket::Sockets;
 
 use super::frame::{BatchContext, FrameReader, StreamFrame, write_batch};
 use super::identity::NodeIdentity;
-use super::{NodeTasks, Patience, client_of, reasons};
+use super::{DATAGRAMS, NodeTasks, Patience, client_of, reasons};
 
 const RELAYED: &str = "signalbox_datagrams_relayed_total";
 const UNRELAYED: &str = "signalbox_datagrams_unrelayed_total";
@@ -209,7 +209,7 @@ impl KeptLinks {
     ) -> Result<(), Box<dyn Error>> {
         let (parts, body) = mpsc::channel(PARTS_MAX);
         let (own, thread) = (self.links.nodes.node(), self.links.thread);
-        let url = format!("https://{address}/v1/datagrams/{own}/{thread}");
+        let url = format!("https://{address}{DATAGRAMS}/{own}/{thread}");
         let accepted = self.client.post(url).body(Body::wrap(StreamBody(body)));
         let accepted = timeout(ACCEPT_FOR, accepted.send()).await??;
         let mut departing = accepted.error_for_status()?;
