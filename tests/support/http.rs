@@ -1,6 +1,6 @@
 //! How does a test send one HTTP request over one connection?
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use serde_json::Value;
@@ -114,9 +114,17 @@ impl Request {
 /// What is received next; none at the end.
 pub(crate) fn next_part(stream: &mut TcpStream) -> std::io::Result<Option<Vec<u8>>> {
     let mut part = vec![0; 65_536];
-    let length = stream.read(&mut part)?;
-    part.truncate(length);
-    Ok((length > 0).then_some(part))
+    loop {
+        match stream.read(&mut part) {
+            Ok(length) => {
+                part.truncate(length);
+                return Ok((length > 0).then_some(part));
+            }
+            // A process that was stopped and goes on is interrupted in what has a timeout.
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 impl Response {
