@@ -116,11 +116,7 @@ fn registered() -> Registered {
 
 fn received(message: Message) -> Datagram {
     let address = SocketAddr::new(IpAddr::V4(fleet::address(1)), 5_683);
-    Datagram {
-        number: 0,
-        peer: Peer::plain(address),
-        message,
-    }
+    Datagram::new(0, Peer::plain(address), message)
 }
 
 /// The message that a step sends to the device.

@@ -221,11 +221,7 @@ fn follow_others(nodes: Arc<dyn Nodes>, own: NodeId) -> watch::Receiver<OtherNod
             if let Ok(listed) = nodes.nodes().await {
                 let partitions = listed.iter().flat_map(|it| &it.partitions);
                 let is_moving = partitions.count() < usize::from(PARTITIONS);
-                let mut found = others_in(&listed, own);
-                found.moved_at = match show.borrow().partitions == found.partitions {
-                    true => show.borrow().moved_at,
-                    false => Some(Instant::now()),
-                };
+                let found = others_in(&listed, own);
                 let has_changed = show.send_if_modified(|it| {
                     let has_changed = *it != found;
                     *it = found;
@@ -260,7 +256,6 @@ fn others_in(listed: &[KnownNode], own: NodeId) -> OtherNodes {
         partitions: partitions.collect(),
         active: active.map(|it| it.id),
         is_active_replaced: active.is_none_or(|it| it.is_draining),
-        moved_at: None,
     }
 }
 

@@ -2,7 +2,6 @@
 //! devices know. Each has one arbiter. With nodes, it has as many of the arbiters of all of them as
 //! its node is to have.
 
-pub(crate) mod barrier;
 pub(crate) mod datagrams;
 pub(crate) mod nodes;
 pub(crate) mod peer_choice;
@@ -33,7 +32,6 @@ use crate::relay::identity::NodeIdentity;
 use crate::relay::links::LinkState;
 use crate::socket::Open;
 
-use barrier::StartupBarrier;
 use nodes::NodeView;
 use places::{ArbiterPlaces, ArbitersHere};
 
@@ -44,7 +42,6 @@ pub struct Arbiters {
     threads: Vec<ServingThread>,
     here: Arc<watch::Sender<ArbitersHere>>,
     places: ArbiterPlaces,
-    startup_barrier: Arc<StartupBarrier>,
     /// With what sessions are resumed by their ids, once that was read.
     cached: Option<Arc<[SessionRecord]>>,
 }
@@ -112,7 +109,7 @@ impl Arbiters {
         sockets: Vec<Open>,
         nodes: Option<(NodeArbiters, LinkState)>,
     ) -> Self {
-        let (here, barrier) = (Arc::new(watch::Sender::default()), Arc::default());
+        let here = Arc::new(watch::Sender::default());
         let own = nodes.as_ref().map(|(nodes, _)| nodes);
         let (node, others) = match own {
             Some(nodes) => (nodes.node, nodes.others.clone()),
@@ -121,9 +118,7 @@ impl Arbiters {
                 watch::channel(OtherNodes::default()).1,
             ),
         };
-        let are_alone = own.is_none();
-        let view = NodeView::new(shard_map, node, others);
-        let places = ArbiterPlaces::new((view, are_alone), here.subscribe(), Arc::clone(&barrier));
+        let places = ArbiterPlaces::new(NodeView::new(shard_map, node, others), here.subscribe());
         let nodes = nodes.map(|(nodes, state)| (nodes.identity, state));
         let threads = (0..).zip(sockets).map(|(number, open)| {
             let thread = Thread::new();
@@ -144,7 +139,6 @@ impl Arbiters {
         Self {
             threads: threads.collect(),
             here,
-            startup_barrier: barrier,
             places,
             cached: None,
         }
@@ -224,7 +218,6 @@ impl Arbiters {
         let place = ArbiterPlacement {
             arbiter_id: arbiter,
             places: self.places.clone(),
-            startup_barrier: Arc::clone(&self.startup_barrier),
             sessions: sessions.map_or_else(Vec::new, |it| it.take(number, handed_over)),
             cached_sessions: self.cached.clone().unwrap_or_default(),
         };

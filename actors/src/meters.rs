@@ -295,5 +295,6 @@ fn place_of(reason: DropReason) -> usize {
         DropReason::OverRate(RateScope::Strangers) => 12,
         DropReason::OverRate(RateScope::Device) => 13,
         DropReason::OverRate(RateScope::Customer) => 14,
+        DropReason::NotRestored => 15,
     }
 }

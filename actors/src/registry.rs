@@ -94,8 +94,6 @@ pub struct Registry {
     batch: Vec<Received>,
     out: Out,
     secured: Vec<AssociationEffect>,
-    /// Whether devices are still being restored since it began.
-    is_starting: bool,
     /// Whether a stop began: no datagram is taken any more.
     is_quiet: bool,
     /// When the progress of the start was last logged.
@@ -110,7 +108,6 @@ impl Registry {
         thread: (Rc<Sockets>, Rc<NodeLinks>),
         logging: Addr<Logging>,
     ) -> Addr<Self> {
-        place.startup_barrier.note_begun();
         Self::create(move |ctx| {
             ctx.set_mailbox_capacity(QUESTIONS_MAX);
             Self {
@@ -121,7 +118,6 @@ impl Registry {
                 batch: Vec::new(),
                 out: Out::new(),
                 secured: Vec::new(),
-                is_starting: true,
                 is_quiet: false,
                 published_at: Timestamp::default(),
             }
@@ -370,7 +366,6 @@ impl Registry {
         Conditions {
             now: self.context.clock.now(),
             is_store_full: self.context.commits.pressure() != Pressure::Open,
-            restoration: self.context.places.restoration(),
         }
     }
 
@@ -574,13 +569,6 @@ impl Registry {
         );
     }
 
-    /// Its devices are restored, or it ends before that.
-    fn settle(&mut self) {
-        if std::mem::take(&mut self.is_starting) {
-            self.context.startup_barrier.note_complete();
-        }
-    }
-
     /// Logs the progress of the start, at intervals.
     fn log_progress(&mut self, progress: StartupProgress, now: Timestamp) {
         let arbiter = self.context.arbiter_id.index();
@@ -597,7 +585,6 @@ impl Registry {
                 self.context.meters.publish_progress(restored, 1.0);
                 info!(arbiter, restored, took_ms, "all devices are restored");
             }
-            StartupProgress::Settled => self.settle(),
         }
     }
 }
@@ -865,7 +852,6 @@ impl Handler<Quiesce> for Registry {
 
     fn handle(&mut self, _: Quiesce, _: &mut Context<Self>) -> MessageResult<Quiesce> {
         self.is_quiet = true;
-        self.settle();
         self.context.arbiter.borrow_mut().quiesce();
         self.dropped.log();
         self.log_strangers();

@@ -87,11 +87,7 @@ fn register(device: &mut Device, m: &mut Moment, number: u32) {
 
 fn deliver(device: &mut Device, m: &mut Moment, number: u32, message: Message) -> Effects {
     let address = SocketAddr::new(IpAddr::V4(fleet::address(number)), 5_683);
-    let datagram = Datagram {
-        number: 0,
-        peer: Peer::plain(address),
-        message,
-    };
+    let datagram = Datagram::new(0, Peer::plain(address), message);
     let mut out = Effects::new();
     device.handle_datagram(m, &datagram, &mut out);
     out

@@ -69,11 +69,7 @@ impl EventBatches {
             recent_events: Box::default(),
         };
         let mut device = Device::restore(m, Arc::clone(&self.policy), restored);
-        let datagram = Datagram {
-            number: 0,
-            peer,
-            message: message(value, MessageId(1)),
-        };
+        let datagram = Datagram::new(0, peer, message(value, MessageId(1)));
         let mut out = Effects::new();
         device.handle_datagram(m, &datagram, &mut out);
         let owner = Owner::Shard {

@@ -32,14 +32,14 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::admin_log::entry::{DeviceSighting, Entry};
-use crate::datagram::Inbound;
+use crate::datagram::{Inbound, Restoration};
 use crate::device::identity::Identity;
 use crate::device::record::RestoredDevice;
 use crate::dispatch::address_queues::{self, Enqueued, together};
 use crate::dispatch::peer_table::PeerBinding;
 use crate::dispatch::router::{ForwardedDatagram, RouteDecision, RouteHint, Router};
 use crate::dispatch::shard_map::{ArbiterId, ShardMap};
-use crate::dispatch::{self, Classified, DevicesAtAddress, DropReason, RateScope, Restoration};
+use crate::dispatch::{self, Classified, DevicesAtAddress, DropReason, RateScope};
 use crate::event::Event;
 use crate::firmware::download::{ImageBlock, ImageRequest};
 use crate::ids::DeviceKey;
@@ -53,7 +53,7 @@ use crate::supervision::{ActorFailure, Child, Generation, Supervisor, Unserved, 
 
 use admission::{Admission, CustomerSlot, RateLimits, StrangerHandling};
 use deadlines::Deadlines;
-use effect::{ArbiterEffect, LookupId, StartupProgress, StoreLookup};
+use effect::{ArbiterEffect, LookupId, StoreLookup};
 use input::{
     ActorExit, Conditions, DeviceCommand, DeviceInput, DeviceReply, Origin, PendingCommand,
     Received, StartupPage, StoreUnavailable,
@@ -189,10 +189,12 @@ impl<H, R> Arbiter<H, R> {
         self.read_page(*self.keys.start(), out);
     }
 
-    /// Wakes no more devices, and restores none except on demand; commands are still answered.
+    /// Wakes no more devices, and restores none except on demand; commands are still answered. A
+    /// device that is not known here may be restored at another node from now on.
     pub fn quiesce(&mut self) {
         self.is_quiet = true;
         self.startup = None;
+        self.router.note_restoration(Restoration::UnderWay);
         self.deadlines.clear();
     }
 
@@ -514,7 +516,7 @@ impl<H, R> Arbiter<H, R> {
                 Timer::Device(_) => {}
                 Timer::Unfinished => self.drop_unfinished(out),
                 Timer::Page(first) => self.read_page(first, out),
-                Timer::Settled => out.push_back(ArbiterEffect::Progress(StartupProgress::Settled)),
+                Timer::Settled => self.note_restored(),
             }
         }
         for _ in 0..WAKES_PER_TURN {
@@ -739,8 +741,7 @@ impl<H, R> Arbiter<H, R> {
         out.push_back(sending(origin, datagram));
     }
 
-    /// Counts a refusal against its sender, if that is no known device. While devices are restored
-    /// since the start it may be one of them.
+    /// Counts a refusal against its sender, if that is no known device.
     fn note_if_stranger(
         &mut self,
         at: &Conditions,
@@ -748,8 +749,7 @@ impl<H, R> Arbiter<H, R> {
         reason: DropReason,
         out: &mut ArbiterEffects<H, R>,
     ) {
-        let is_stranger = reason.is_of_stranger() && origin.device.is_none();
-        if is_stranger && at.restoration == Restoration::Complete {
+        if reason.is_of_stranger() && origin.device.is_none() {
             self.count_stranger(at.now, origin, out);
         }
     }
@@ -763,8 +763,8 @@ impl<H, R> Arbiter<H, R> {
         }
     }
 
-    /// Refuses a message for which there is no device. While devices are restored since the start,
-    /// a message without an answer may be of one that is not restored yet.
+    /// Refuses a message for which there is no device, unless it may be of one that is not restored
+    /// yet.
     fn refuse_stranger(
         &mut self,
         at: &Conditions,
@@ -775,9 +775,9 @@ impl<H, R> Arbiter<H, R> {
         if let Err(scope) = self.admit_handling(StrangerHandling::Answer, at, origin.peer) {
             return out.push_back(over_rate(origin.number, scope));
         }
-        let refusal = dispatch::unknown_address(&arrival, at.restoration);
-        let answer = refusal.answer();
-        if answer.is_some() || at.restoration == Restoration::Complete {
+        let refusal = dispatch::unknown_address(&arrival);
+        if !matches!(refusal, Classified::Ignored(DropReason::NotRestored)) {
+            let answer = refusal.answer();
             self.strangers.note(Stranger::of(&arrival, answer, at.now));
         }
         if let Classified::Answered { datagram, reason } = refusal {
@@ -817,7 +817,7 @@ impl<H, R> Arbiter<H, R> {
             }
             RouteDecision::Unknown(datagram) => {
                 let origin = Origin::of_datagram(&datagram);
-                let unknown = dispatch::unknown_peer(datagram, at.restoration);
+                let unknown = dispatch::unknown_peer(datagram);
                 self.dispatch(at, origin, unknown, out);
             }
         }
@@ -1035,11 +1035,17 @@ impl<H, R> Arbiter<H, R> {
         }
         out.push_back(ArbiterEffect::Progress(startup.restored_all(now)));
         match startup.restored() {
-            0 => out.push_back(ArbiterEffect::Progress(StartupProgress::Settled)),
+            0 => self.note_restored(),
             // The last of them have yet to announce their peers.
             1.. => self.set_timer(now, SETTLED_AFTER_MS, Timer::Settled),
         }
         self.startup = None;
+    }
+
+    fn note_restored(&mut self) {
+        if !self.is_quiet {
+            self.router.note_restoration(Restoration::Complete);
+        }
     }
 
     fn set_timer(&mut self, now: Timestamp, ms: i64, timer: Timer) {

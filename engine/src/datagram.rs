@@ -16,23 +16,40 @@ pub struct Datagram {
     pub peer: Peer,
     /// The message.
     pub message: Message,
+    /// Whether all arbiters that were asked for the device at the peer had restored their devices.
+    pub restoration: Restoration,
 }
 
 impl Datagram {
-    /// The datagram of this number from a peer, decoded; `None` if it is no message.
-    pub fn decode(number: u64, peer: Peer, bytes: &[u8]) -> Option<Self> {
-        let message = Message::decode(bytes).ok()?;
-        Some(Self {
+    /// A message of this number from a peer, for which no arbiter was asked yet.
+    pub fn new(number: u64, peer: Peer, message: Message) -> Self {
+        Self {
             number,
             peer,
             message,
-        })
+            restoration: Restoration::Complete,
+        }
+    }
+
+    /// The datagram of this number from a peer, decoded; `None` if it is no message.
+    pub fn decode(number: u64, peer: Peer, bytes: &[u8]) -> Option<Self> {
+        let message = Message::decode(bytes).ok()?;
+        Some(Self::new(number, peer, message))
     }
 
     /// The same datagram with another message, such as the body that it completes.
     pub(crate) fn with(&self, message: Message) -> Self {
         Self { message, ..*self }
     }
+}
+
+/// Whether devices are restored: those of an arbiter since it began, or those of several.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Restoration {
+    /// Some may not be restored yet.
+    UnderWay,
+    /// All are restored.
+    Complete,
 }
 
 /// A bare datagram and where it came from.

@@ -17,7 +17,7 @@ use protocol::coap::message::malformed::MessageFault;
 use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::option;
 
-use crate::datagram::{Datagram, Inbound, UdpDatagram};
+use crate::datagram::{Datagram, Inbound, Restoration, UdpDatagram};
 use crate::diagnostic::{self, Recipient};
 use crate::firmware::download::ImageRequest;
 use crate::firmware::image_key::ImageKey;
@@ -123,6 +123,8 @@ pub enum DropReason {
     UnknownLocation,
     /// It is from a peer without a device.
     UnknownPeer,
+    /// It is from a peer without a device, and some devices are not restored yet.
+    NotRestored,
     /// It is data from an address that no device or several devices have.
     UnknownAddress,
     /// It is for another server; the service is not a proxy.
@@ -164,7 +166,11 @@ impl DropReason {
             | Self::UnknownAddress
             | Self::Proxied
             | Self::Unanswerable => true,
-            Self::Overloaded | Self::ArbiterBusy | Self::MailboxFull | Self::OverRate(_) => false,
+            Self::NotRestored
+            | Self::Overloaded
+            | Self::ArbiterBusy
+            | Self::MailboxFull
+            | Self::OverRate(_) => false,
         }
     }
 }
@@ -275,26 +281,13 @@ fn read_message((number, peer): (u64, Peer), bytes: &[u8]) -> Result<Datagram, B
         let answer = refuse(&message, Code::BAD_OPTION, &text);
         return Err(Box::new(answered(answer, DropReason::UnknownOption)));
     }
-    Ok(Datagram {
-        number,
-        peer,
-        message,
-    })
+    Ok(Datagram::new(number, peer, message))
 }
 
 /// Classifies a request that names no device, or one that does not exist. The device with the
 /// address of its sender refuses it, and logs that for its customer.
 pub fn unknown_name(datagram: Datagram) -> Classified {
     Classified::ToAddress(Inbound::Message(datagram))
-}
-
-/// Whether all devices are restored since the start.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Restoration {
-    /// Some may not be restored yet.
-    UnderWay,
-    /// All are restored.
-    Complete,
 }
 
 /// The devices with the address of a sender.
@@ -309,7 +302,7 @@ pub enum DevicesAtAddress {
 }
 
 /// The answer to a request from an address that no device has; bare datagrams are never answered.
-pub fn unknown_address(arrival: &Inbound, of_devices: Restoration) -> Classified {
+pub fn unknown_address(arrival: &Inbound) -> Classified {
     let datagram = match arrival {
         Inbound::Message(datagram)
         | Inbound::Ambiguous(datagram)
@@ -322,8 +315,8 @@ pub fn unknown_address(arrival: &Inbound, of_devices: Restoration) -> Classified
     let route = CoapRoute::of(message);
     // A 4.04 would make a device register again that is known by its name alone and not restored
     // yet. It retransmits, and may be restored by that time.
-    if route == CoapRoute::Send && of_devices == Restoration::UnderWay {
-        return Classified::Ignored(DropReason::UnknownPeer);
+    if route == CoapRoute::Send && datagram.restoration == Restoration::UnderWay {
+        return Classified::Ignored(DropReason::NotRestored);
     }
     let (code, text) = refusal_of(message);
     let reason = match route {
@@ -386,24 +379,28 @@ pub fn ambiguous(arrival: Inbound) -> Result<Inbound, DropReason> {
 }
 
 /// Classifies a message from a peer at which no device is known to be registered.
-pub fn unknown_peer(datagram: Datagram, of_devices: Restoration) -> Classified {
+pub fn unknown_peer(datagram: Datagram) -> Classified {
     if datagram.message.code.is_request() {
         return unknown_name(datagram);
     }
     let message = &datagram.message;
+    let reason = match datagram.restoration {
+        Restoration::Complete => DropReason::UnknownPeer,
+        Restoration::UnderWay => DropReason::NotRestored,
+    };
     let answer = match (message.kind, message.code) {
         (MessageKind::Acknowledgement | MessageKind::Reset, _) => None,
         (MessageKind::Confirmable, Code::EMPTY) => Some(Message::reset(message.message_id)),
         // A Reset would end an observation of a device that is not restored yet. A confirmable
         // notification is retransmitted.
-        (_, code) if code.is_response() && of_devices == Restoration::UnderWay => None,
+        (_, code) if code.is_response() && reason == DropReason::NotRestored => None,
         // A notification without an observation: a Reset ends it.
         (_, code) if code.is_response() => Some(Message::reset(message.message_id)),
         // A code that is neither of a request nor of a response is not understood.
         (MessageKind::Confirmable, _) => Some(Message::reset(message.message_id)),
         (MessageKind::NonConfirmable, _) => None,
     };
-    answered(answer, DropReason::UnknownPeer)
+    answered(answer, reason)
 }
 
 /// The answer while the service is overloaded: 5.03 with Max-Age (RFC 7252 section 5.9.3.4).

@@ -323,11 +323,11 @@ mod tests {
     fn request(path: &[&str], query: &str, from: &str) -> Inbound {
         let (id, token) = (MessageId(7), Token::EMPTY);
         let message = Message::request(MessageKind::Confirmable, Code::POST, id, token);
-        Inbound::Message(Datagram {
-            number: 0,
-            peer: Peer::plain(from.parse().unwrap()),
-            message: message.with_uri_path(path).with_uri_query([query]),
-        })
+        Inbound::Message(Datagram::new(
+            0,
+            Peer::plain(from.parse().unwrap()),
+            message.with_uri_path(path).with_uri_query([query]),
+        ))
     }
 
     fn at(s: i64) -> Timestamp {

@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 use engine::arbiter::input::{Conditions, DeviceInput, DeviceReply};
 use engine::device::Device;
+use engine::dispatch::Classified;
 use engine::dispatch::shard_map::{ArbiterId, ShardMap};
-use engine::dispatch::{Classified, Restoration};
 use engine::effect::{SendOutcome, SendRefusal};
 use engine::ids::{DeviceKey, Endpoint};
 use engine::known_devices::KnownDevices;
@@ -59,8 +59,6 @@ pub(crate) struct ServiceTurn<'a> {
     pub(crate) is_store_full: bool,
     /// The percentage of bare datagrams that the socket refuses.
     pub(crate) refused_percent: u8,
-    /// Whether all devices of all arbiters are restored since the start.
-    pub(crate) of_devices: Restoration,
     /// The last number that was assigned.
     pub(crate) numbers: &'a mut u64,
     pub(crate) acts: &'a mut Vec<ArbiterAct>,
@@ -103,7 +101,6 @@ impl ServiceTurn<'_> {
         Conditions {
             now: self.now,
             is_store_full: self.is_store_full,
-            restoration: self.of_devices,
         }
     }
 
@@ -263,14 +260,6 @@ impl Service {
     /// The device with a key.
     pub(crate) fn who(&self, key: DeviceKey) -> usize {
         self.directory.who(key)
-    }
-
-    /// Whether every device restored since the start has announced its peer.
-    pub(crate) fn restoration(&self) -> Restoration {
-        match self.arbiters.iter().all(Arbiter::is_settled) {
-            true => Restoration::Complete,
-            false => Restoration::UnderWay,
-        }
     }
 
     /// The arbiter that owns a device.

@@ -383,14 +383,12 @@ impl World {
     fn serve(&mut self, at: ArbiterId, turn: impl FnOnce(&mut Arbiter, &mut ServiceTurn<'_>)) {
         let mut acts = std::mem::take(&mut self.acts);
         let is_full = self.now_ms < self.disk.full_until_ms;
-        let of_devices = self.service.restoration();
         turn(
             self.service.arbiter_mut(at),
             &mut ServiceTurn {
                 now: Timestamp::from_ms(self.now_ms),
                 rng: &mut self.rng,
                 is_store_full: is_full,
-                of_devices,
                 refused_percent: self.faults.refused_percent,
                 numbers: &mut self.numbers,
                 acts: &mut acts,

@@ -2,13 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 
 use engine::dispatch::shard_map::{ArbiterId, ShardMap};
 use engine::ids::{NodeId, Partition};
 use engine::peer::{LocalAddressId, Peer};
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 use crate::socket::{self, RelayId};
 
@@ -23,20 +21,9 @@ pub struct OtherNodes {
     pub active: Option<NodeId>,
     /// Whether there is no active one among them, or one that is about to stop.
     pub is_active_replaced: bool,
-    /// When a partition was last seen to move: for a while, not all its devices are restored.
-    pub moved_at: Option<Instant>,
 }
 
-/// How long the devices of a partition may take to be restored where it has moved to.
-const RESTORED_WITHIN: Duration = Duration::from_secs(10);
-
 impl OtherNodes {
-    /// Whether devices may be restored at another node.
-    pub(crate) fn are_restoring(&self) -> bool {
-        let moved_at = self.moved_at;
-        moved_at.is_some_and(|moved_at| moved_at.elapsed() < RESTORED_WITHIN)
-    }
-
     /// The one that has an arbiter: that of the partition with its number.
     pub(crate) fn node_of(&self, arbiter: ArbiterId) -> Option<NodeId> {
         let partition = Partition(u8::try_from(arbiter.number()).ok()?);

@@ -1,15 +1,12 @@
 //! Where is an arbiter? On a thread of this process, or at another node.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use actix::Addr;
-use engine::dispatch::Restoration;
 use engine::dispatch::shard_map::{ArbiterId, ShardMap};
 use engine::ids::{NodeId, Partition};
 use tokio::sync::watch;
 
-use super::barrier::StartupBarrier;
 use super::nodes::NodeView;
 use crate::registry::Registry;
 
@@ -31,23 +28,11 @@ pub(crate) enum ArbiterPlace {
 pub(crate) struct ArbiterPlaces {
     nodes: NodeView,
     here: watch::Receiver<ArbitersHere>,
-    barrier: Arc<StartupBarrier>,
-    /// Whether there are no other nodes: then all arbiters begin together.
-    are_alone: bool,
 }
 
 impl ArbiterPlaces {
-    pub(super) fn new(
-        (nodes, are_alone): (NodeView, bool),
-        here: watch::Receiver<ArbitersHere>,
-        barrier: Arc<StartupBarrier>,
-    ) -> Self {
-        Self {
-            nodes,
-            here,
-            barrier,
-            are_alone,
-        }
+    pub(super) fn new(nodes: NodeView, here: watch::Receiver<ArbitersHere>) -> Self {
+        Self { nodes, here }
     }
 
     /// This node and the others.
@@ -94,21 +79,5 @@ impl ArbiterPlaces {
             Ok(()) = self.here.changed() => {}
             () = self.nodes.changed() => {}
         }
-    }
-
-    /// Whether every arbiter has restored its devices, as far as is known here.
-    pub(crate) fn restoration(&self) -> Restoration {
-        let is_complete = self.barrier.is_complete() && (self.are_alone || self.are_all_placed());
-        match is_complete {
-            true => Restoration::Complete,
-            false => Restoration::UnderWay,
-        }
-    }
-
-    fn are_all_placed(&self) -> bool {
-        let (here, others) = (self.here(), self.nodes.others());
-        let mut arbiters = self.shard_map().arbiters();
-        !others.are_restoring()
-            && arbiters.all(|it| here.contains_key(&it) || others.node_of(it).is_some())
     }
 }

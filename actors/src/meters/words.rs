@@ -65,7 +65,7 @@ pub(super) const RECORD_DROPS: [&str; 4] = [
 ];
 
 /// The labels of drop reasons.
-pub(super) const DROP_REASONS: [&str; 15] = [
+pub(super) const DROP_REASONS: [&str; 16] = [
     "malformed",
     "unknown_option",
     "unknown_endpoint",
@@ -81,6 +81,7 @@ pub(super) const DROP_REASONS: [&str; 15] = [
     "over_rate_of_strangers",
     "over_rate_of_device",
     "over_rate_of_customer",
+    "not_restored",
 ];
 
 /// The protocols whose data is published as received.

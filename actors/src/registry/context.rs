@@ -22,7 +22,6 @@ use store::sealed::MasterKey;
 use store::{Commit, DeviceReads};
 use tracing::Span;
 
-use crate::arbiters::barrier::StartupBarrier;
 use crate::arbiters::places::ArbiterPlaces;
 use crate::clock::{self, Clock};
 use crate::image_files::ImageFiles;
@@ -70,10 +69,6 @@ pub(crate) struct ArbiterContext {
     pub(crate) epoch: u64,
     /// Which arbiter this is.
     pub(crate) arbiter_id: ArbiterId,
-    /// Where the other arbiters are.
-    pub(crate) places: ArbiterPlaces,
-    /// Told when all its devices are restored.
-    pub(crate) startup_barrier: Arc<StartupBarrier>,
     /// The object lists that devices of this arbiter share.
     pub(crate) object_lists: RefCell<ObjectLists>,
     /// The metrics of this arbiter.
@@ -92,7 +87,6 @@ impl ArbiterContext {
         let ArbiterPlacement {
             arbiter_id: here,
             places,
-            startup_barrier,
             sessions,
             cached_sessions,
         } = place;
@@ -102,7 +96,6 @@ impl ArbiterContext {
         let mut associations = Associations::new(here, shard_map, limits, secrets, &sessions);
         cached_sessions.iter().for_each(|it| associations.cache(it));
         Rc::new(Self {
-            startup_barrier,
             clock: parts.clock,
             commits: parts.commits,
             store: parts.store,
@@ -112,8 +105,7 @@ impl ArbiterContext {
             actor: registry,
             associations: RefCell::new(associations),
             kept_sessions: parts.kept_sessions,
-            peer_arbiters: RefCell::new(PeerArbiters::new(places.clone(), links)),
-            places,
+            peer_arbiters: RefCell::new(PeerArbiters::new(places, links)),
             master_key: parts.master_key,
             images: parts.images,
             arbiter: RefCell::new(Machine::new(here, shard_map, parts.limits, known_devices)),
@@ -259,8 +251,6 @@ pub(crate) struct ArbiterPlacement {
     pub(crate) arbiter_id: ArbiterId,
     /// Where the others are.
     pub(crate) places: ArbiterPlaces,
-    /// What all of the process know of the start.
-    pub(crate) startup_barrier: Arc<StartupBarrier>,
     /// The sessions that it goes on with.
     pub(crate) sessions: Vec<SessionRecord>,
     /// With what sessions are resumed by their ids, at every arbiter.

@@ -104,6 +104,4 @@ pub enum StartupProgress {
         /// How long it took.
         took_ms: i64,
     },
-    /// Every restored device has announced its peer: a peer that is unknown now has no device.
-    Settled,
 }

@@ -9,7 +9,7 @@ use crate::device::refusal::SubmitRefusal;
 use crate::device::snapshot::Snapshot;
 use crate::device::update::UpdateEnd;
 use crate::directory::sms::waking::WakingAction;
-use crate::dispatch::{self, Classified, Restoration};
+use crate::dispatch::{self, Classified};
 use crate::firmware::campaign::NewUpdate;
 use crate::firmware::download::ImageRequest;
 use crate::ids::{ActionId, CampaignId, DeviceKey};
@@ -24,8 +24,6 @@ pub struct Conditions {
     pub now: Timestamp,
     /// Whether the store takes no new work.
     pub is_store_full: bool,
-    /// Whether every arbiter has restored its devices since the start.
-    pub restoration: Restoration,
 }
 
 /// A datagram as it was received, decoded.

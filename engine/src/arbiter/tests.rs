@@ -8,7 +8,7 @@ use protocol::coap::message::{Message, MessageId};
 use super::input::{ActorExit, DeviceCommand, DeviceInput, StoreUnavailable};
 use super::{CROWDED_RETRY_MS, STORE_RETRY_MS};
 use crate::dispatch::peer_table::PeerBinding;
-use crate::dispatch::{DevicesAtAddress, DropReason, RateScope, Restoration};
+use crate::dispatch::{DevicesAtAddress, DropReason, RateScope};
 use crate::known_devices::DeviceMark;
 use crate::limits::{PANICS_MAX, STRANGER_RATE_BURST_S, STRANGERS_RATE_FACTOR};
 use crate::moment::Moment;
@@ -84,13 +84,36 @@ fn a_send_from_a_peer_without_a_device_goes_to_the_only_device_with_the_address(
     fixture.receives(&send());
     let nobody = ["drop 2: UnknownPeer", "send 4.04"];
     assert_eq!(fixture.finds_devices(DevicesAtAddress::Nobody), nobody);
-    fixture.at.restoration = Restoration::UnderWay;
-    fixture.receives(&send());
-    let nobody_yet = ["drop 3: UnknownPeer"];
-    assert_eq!(fixture.finds_devices(DevicesAtAddress::Nobody), nobody_yet);
     let [stranger] = fixture.arbiter.strangers().try_into().unwrap();
-    assert_eq!(stranger.count, 1, "the last one may be of a known device");
     assert_eq!(stranger.answer, Some(Code::NOT_FOUND));
+}
+
+#[test]
+fn what_may_be_of_a_device_that_is_not_restored_is_neither_answered_nor_noted() {
+    let [mut fixture] = ArbiterFixture::starting();
+    let not_restored = ["drop 1: NotRestored"];
+    assert_eq!(fixture.receives(&answer()), not_restored);
+    assert_eq!(fixture.receives(&send()), ["look up 10.0.0.1"]);
+    let not_restored = ["drop 2: NotRestored"];
+    assert_eq!(
+        fixture.finds_devices(DevicesAtAddress::Nobody),
+        not_restored
+    );
+    assert_eq!(fixture.arbiter.strangers(), []);
+    // Another arbiter may have restored its devices.
+    let [mut here, mut there] = ArbiterFixture::starting();
+    there.reads_page(&[]);
+    assert_eq!(here.receives(&answer()), ["forward [1] to 1"]);
+    let not_restored = ["drop 1: NotRestored"];
+    assert_eq!(there.receives_forwarded(&mut here), not_restored);
+}
+
+#[test]
+fn the_devices_of_an_arbiter_that_ends_may_be_restored_elsewhere() {
+    let mut fixture = ArbiterFixture::new();
+    assert_eq!(fixture.receives(&answer()), ["drop 1: UnknownPeer"]);
+    fixture.arbiter.quiesce();
+    assert_eq!(fixture.receives(&answer()), ["drop 2: NotRestored"]);
 }
 
 #[test]

@@ -137,6 +137,7 @@ impl DropReason {
             | Self::UnknownEndpoint
             | Self::UnknownLocation
             | Self::UnknownPeer
+            | Self::NotRestored
             | Self::UnknownAddress
             | Self::Proxied
             | Self::Unanswerable

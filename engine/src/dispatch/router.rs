@@ -4,11 +4,13 @@
 //! A registration or an update names its device, so its owner is known and it goes there at once.
 //! Any other datagram is looked up by peer: first at the arbiter that the route cache has for the
 //! peer, then at the other arbiters one after the other. Each arbiter binds the peers of its
-//! devices before a datagram is sent to them, so no answer of a device is lost.
+//! devices before a datagram is sent to them, so no answer of a device is lost. While an arbiter
+//! restores devices, one that it does not know may be one of them: what was looked up there says so
+//! from then on ([`Datagram::restoration`]), and is never answered as a stranger's.
 
 use std::collections::HashMap;
 
-use crate::datagram::{Datagram, Inbound};
+use crate::datagram::{Datagram, Inbound, Restoration};
 use crate::dispatch::peer_table::{PeerBinding, PeerTable};
 use crate::dispatch::route_cache::RouteCache;
 use crate::dispatch::shard_map::{ArbiterId, ShardMap};
@@ -22,6 +24,8 @@ pub struct Router {
     arbiter: ArbiterId,
     shard_map: ShardMap,
     peer_table: PeerTable,
+    /// Whether the table has the peers of all devices of this arbiter.
+    restoration: Restoration,
     route_cache: RouteCache,
     /// Which arbiter has the session that a device of this arbiter was last heard over.
     association_homes: HashMap<DeviceKey, ArbiterId>,
@@ -105,6 +109,7 @@ impl Router {
             arbiter: here,
             shard_map,
             peer_table: PeerTable::default(),
+            restoration: Restoration::UnderWay,
             route_cache: RouteCache::among(shard_map),
             association_homes: HashMap::new(),
         }
@@ -113,6 +118,11 @@ impl Router {
     /// The arbiter that it routes for.
     pub fn arbiter(&self) -> ArbiterId {
         self.arbiter
+    }
+
+    /// Notes whether the devices of this arbiter are restored and have announced their peers.
+    pub fn note_restoration(&mut self, restoration: Restoration) {
+        self.restoration = restoration;
     }
 
     /// Routes a datagram whose device is known.
@@ -255,7 +265,7 @@ impl Router {
     /// Looks the peer up here, and goes on to the next arbiter that did not look it up yet.
     fn route_here(
         &mut self,
-        datagram: Datagram,
+        mut datagram: Datagram,
         arbiters_left: u16,
         received_by: ReceivedBy,
     ) -> (RouteDecision, Option<RouteHint>) {
@@ -273,6 +283,9 @@ impl Router {
                 RouteDecision::Device(key, Inbound::Message(datagram)),
                 hint.flatten(),
             );
+        }
+        if self.restoration == Restoration::UnderWay {
+            datagram.restoration = Restoration::UnderWay;
         }
         if arbiters_left == 0 {
             return (RouteDecision::Unknown(datagram), None);

@@ -6,9 +6,9 @@ use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::option;
 use protocol::coap::token::Token;
 
-use super::{Classified, DropReason, Restoration};
+use super::{Classified, DropReason};
 use super::{ambiguous, classify, classify_secured, overloaded, unknown_address, unknown_peer};
-use crate::datagram::{Datagram, Inbound, UdpDatagram};
+use crate::datagram::{Datagram, Inbound, Restoration, UdpDatagram};
 use crate::ids::{CustomerId, DeviceId, DeviceKey};
 use crate::location::Location;
 use crate::peer::Peer;
@@ -184,7 +184,7 @@ fn a_message_over_an_association_goes_to_its_device_whatever_name_it_has() {
 
 #[test]
 fn data_from_an_unknown_address_is_refused_and_bare_datagrams_are_dropped() {
-    let handler = |arrival: &Inbound| outcome(unknown_address(arrival, Restoration::Complete));
+    let handler = |arrival: &Inbound| outcome(unknown_address(arrival));
     let actual = handler(&arrival(request(Code::POST, &[])));
     assert_eq!(actual, "ACK 4.01 to 7, UnknownAddress");
     let actual = handler(&arrival(non(request(Code::POST, &[]))));
@@ -274,11 +274,11 @@ fn messages_without_a_device_are_answered_or_ignored() {
         ),
         (stranger, Message::reset(ID), "ignored, UnknownPeer"),
         (stranger, notification.clone(), "RST 0.00 to 7, UnknownPeer"),
-        (not_known_yet, notification.clone(), "ignored, UnknownPeer"),
+        (not_known_yet, notification.clone(), "ignored, NotRestored"),
         (
             not_known_yet,
             Message::ping(ID),
-            "RST 0.00 to 7, UnknownPeer",
+            "RST 0.00 to 7, NotRestored",
         ),
         (
             not_known_yet,
@@ -305,16 +305,12 @@ fn messages_without_a_device_are_answered_or_ignored() {
         (
             nobody_yet,
             request(Code::POST, &["dp"]),
-            "ignored, UnknownPeer",
+            "ignored, NotRestored",
         ),
         (overloaded, notification, "ignored, Overloaded"),
     ];
     for (handler, message, expected) in cases {
-        let datagram = Datagram {
-            number: 0,
-            peer: peer(),
-            message,
-        };
+        let datagram = Datagram::new(0, peer(), message);
         assert_eq!(outcome(handler(&datagram)), expected);
     }
 }
@@ -378,11 +374,8 @@ fn requests_that_need_a_write_are_deferred_and_answers_are_not() {
 #[test]
 fn an_overloaded_service_answers_with_max_age() {
     let message = request(Code::POST, &["rd"]).with_uri_query(["ep=meter"]);
-    let Classified::Answered { datagram, reason } = overloaded(&Datagram {
-        number: 0,
-        peer: peer(),
-        message,
-    }) else {
+    let Classified::Answered { datagram, reason } = overloaded(&Datagram::new(0, peer(), message))
+    else {
         panic!("a confirmable request is answered");
     };
     let answer = Message::decode(&datagram).unwrap();
@@ -406,19 +399,11 @@ fn peer() -> Peer {
 
 fn arrival(message: Message) -> Inbound {
     let peer = peer();
-    Inbound::Message(Datagram {
-        number: 0,
-        peer,
-        message,
-    })
+    Inbound::Message(Datagram::new(0, peer, message))
 }
 
 fn of(message: &Message, payload: &str) -> Datagram {
-    Datagram {
-        number: 0,
-        peer: peer(),
-        message: message.clone().with_payload(payload),
-    }
+    Datagram::new(0, peer(), message.clone().with_payload(payload))
 }
 
 fn bare() -> Inbound {
@@ -499,19 +484,25 @@ fn of_nobody(message: &Message) -> String {
 }
 
 fn nobody(datagram: &Datagram) -> Classified {
-    let arrival = Inbound::Message(datagram.clone());
-    unknown_address(&arrival, Restoration::Complete)
+    unknown_address(&Inbound::Message(datagram.clone()))
 }
 
 fn nobody_yet(datagram: &Datagram) -> Classified {
-    let arrival = Inbound::Message(datagram.clone());
-    unknown_address(&arrival, Restoration::UnderWay)
+    unknown_address(&Inbound::Message(unrestored(datagram)))
 }
 
 fn stranger(datagram: &Datagram) -> Classified {
-    unknown_peer(datagram.clone(), Restoration::Complete)
+    unknown_peer(datagram.clone())
 }
 
 fn not_known_yet(datagram: &Datagram) -> Classified {
-    unknown_peer(datagram.clone(), Restoration::UnderWay)
+    unknown_peer(unrestored(datagram))
+}
+
+/// A datagram for which an arbiter was asked that had not restored its devices.
+fn unrestored(datagram: &Datagram) -> Datagram {
+    Datagram {
+        restoration: Restoration::UnderWay,
+        ..datagram.clone()
+    }
 }

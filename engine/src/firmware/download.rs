@@ -164,11 +164,7 @@ mod tests {
             campaign: CampaignId::from_bytes([1; 16]),
             key: ImageKey::of(&[2; 16], 0),
             device: None,
-            datagram: Datagram {
-                number: 1,
-                peer: Peer::plain("192.0.2.1:5683".parse().unwrap()),
-                message,
-            },
+            datagram: Datagram::new(1, Peer::plain("192.0.2.1:5683".parse().unwrap()), message),
         }
     }
 

@@ -277,6 +277,7 @@ fn reaches(law: &'static str, meant: IntendedDevice, who: usize, end: DatagramEn
             | DropReason::UnknownEndpoint
             | DropReason::UnknownLocation
             | DropReason::UnknownPeer
+            | DropReason::NotRestored
             | DropReason::UnknownAddress
             | DropReason::Proxied
             | DropReason::Unanswerable,

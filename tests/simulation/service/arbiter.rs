@@ -62,8 +62,6 @@ pub(crate) struct Arbiter {
     actors: Vec<Option<Box<Actor>>>,
     /// The actor that panics at its next opportunity, and how often again.
     pub(super) injected_panic: Option<(usize, InjectedPanic, u32)>,
-    /// Whether every restored device has announced its peer.
-    is_settled: bool,
     epoch: u64,
     outgoing: BTreeMap<ArbiterId, ForwardBatch>,
     /// How often the unfinished bodies of a device had to give way.
@@ -100,7 +98,6 @@ impl Arbiter {
             policy,
             actors: directory.keys.iter().map(|_| None).collect(),
             injected_panic: None,
-            is_settled: false,
             epoch,
             outgoing: BTreeMap::new(),
             bodies_dropped: 0,
@@ -411,7 +408,6 @@ impl Arbiter {
             ArbiterEffect::Progress(progress) => match progress {
                 StartupProgress::Underway { .. } => {}
                 StartupProgress::Restored { .. } => turn.acts.push(ArbiterAct::Started),
-                StartupProgress::Settled => self.is_settled = true,
             },
         }
     }
@@ -608,10 +604,6 @@ impl Arbiter {
 
     pub(crate) fn is_starting(&self) -> bool {
         self.machine.is_starting()
-    }
-
-    pub(super) fn is_settled(&self) -> bool {
-        self.is_settled
     }
 
     /// Whether a device is loaded here, or will be without further input.

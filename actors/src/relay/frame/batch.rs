@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use engine::associations::export::SessionRecord;
 use engine::associations::handshake::HandshakeFault;
-use engine::datagram::{Datagram, Inbound, RefusedHandshake, UdpDatagram};
+use engine::datagram::{Datagram, Inbound, RefusedHandshake, Restoration, UdpDatagram};
 use engine::dispatch::router::{DatagramRecipient, ForwardedDatagram, ReceivedBy, RouteHint};
 use engine::dispatch::shard_map::ArbiterId;
 use engine::ids::{DeviceKey, NodeId};
@@ -245,8 +245,10 @@ impl ItemWriter<'_> {
             number,
             peer,
             message,
+            restoration,
         } = datagram;
         self.origin(*number, *peer);
+        self.put(&[u8::from(*restoration == Restoration::UnderWay)]);
         let misused = message.misused_option().unwrap_or(0);
         self.put(&misused.to_be_bytes());
         self.with_length(&message.encode());
@@ -368,11 +370,16 @@ impl BatchReader<'_> {
 
     fn datagram(&mut self) -> Field<Datagram> {
         let (number, peer) = self.origin()?;
+        let restoration = match self.fields.u8()? {
+            0 => Restoration::Complete,
+            _ => Restoration::UnderWay,
+        };
         let misused = Some(self.fields.u16()?).filter(|it| *it != 0);
         let datagram = Datagram::decode(number, peer, self.fields.bytes()?);
         let datagram = datagram.ok_or(InvalidFrame::Damaged)?;
         Ok(Datagram {
             message: datagram.message.with_misused_option(misused),
+            restoration,
             ..datagram
         })
     }

@@ -333,11 +333,7 @@ impl Fixture {
 
     fn receives(&mut self, message: &Message) -> Vec<String> {
         self.handle(DeviceInput::Datagram(Box::new(Inbound::Message(
-            Datagram {
-                number: 0,
-                peer: peer(),
-                message: message.clone(),
-            },
+            Datagram::new(0, peer(), message.clone()),
         ))))
     }
 

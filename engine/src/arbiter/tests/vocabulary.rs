@@ -17,11 +17,11 @@ use crate::associations::handshake::HandshakeFault;
 use crate::credentials::DeviceCredentials;
 use crate::datagram::Inbound;
 use crate::device::record::{DeviceRecord, RestoredDevice};
+use crate::dispatch::DevicesAtAddress;
 use crate::dispatch::address_queues;
 use crate::dispatch::peer_table::PeerBinding;
 use crate::dispatch::router::{ForwardedDatagram, RouteHint};
 use crate::dispatch::shard_map::{ArbiterId, ShardMap};
-use crate::dispatch::{DevicesAtAddress, Restoration};
 use crate::ids::{CustomerId, DeviceId, DeviceKey, Endpoint, Iccid};
 use crate::known_devices::KnownDevices;
 use crate::location::Location;
@@ -82,15 +82,29 @@ pub(super) struct ArbiterFixture {
 }
 
 impl ArbiterFixture {
+    /// An arbiter that had no device to restore.
     pub(super) fn new() -> Self {
-        let shard_map = ShardMap::among(1);
-        Self::of(shard_map.arbiters().next().unwrap(), shard_map)
+        let [mut only] = Self::starting();
+        only.reads_page(&[]);
+        only
     }
 
+    /// Two arbiters that had no device to restore.
     pub(super) fn two() -> [Self; 2] {
-        let shard_map = ShardMap::among(2);
+        let mut both = Self::starting();
+        both.iter_mut().for_each(|it| drop(it.reads_page(&[])));
+        both
+    }
+
+    /// Arbiters that restore their devices.
+    pub(super) fn starting<const COUNT: usize>() -> [Self; COUNT] {
+        let shard_map = ShardMap::among(COUNT);
         let mut arbiters = shard_map.arbiters();
-        [(); 2].map(|()| Self::of(arbiters.next().unwrap(), shard_map))
+        [(); COUNT].map(|()| {
+            let mut fixture = Self::of(arbiters.next().unwrap(), shard_map);
+            fixture.starts();
+            fixture
+        })
     }
 
     fn of(here: ArbiterId, shard_map: ShardMap) -> Self {
@@ -102,7 +116,6 @@ impl ArbiterFixture {
             at: Conditions {
                 now: START,
                 is_store_full: false,
-                restoration: Restoration::Complete,
             },
             known_devices,
             datagrams: 0,
@@ -296,7 +309,6 @@ impl ArbiterFixture {
             ArbiterEffect::Progress(StartupProgress::Restored { restored, .. }) => {
                 format!("restored all {restored}")
             }
-            ArbiterEffect::Progress(StartupProgress::Settled) => "settled".to_owned(),
         }
     }
 

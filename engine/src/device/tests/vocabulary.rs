@@ -287,12 +287,9 @@ impl DeviceFixture {
     // Acts of the service.
 
     pub(super) fn receives(&mut self, from: &str, message: &Message) -> Lines {
-        let datagram = Datagram {
-            number: 0,
-            peer: peer(from),
-            // Only bytes are transmitted.
-            message: Message::decode(&message.encode()).unwrap(),
-        };
+        // Only bytes are transmitted.
+        let message = Message::decode(&message.encode()).unwrap();
+        let datagram = Datagram::new(0, peer(from), message);
         self.step(|device, m, out| device.handle_datagram(m, &datagram, out))
             .1
     }

@@ -70,11 +70,7 @@ impl Process {
     fn receives_request(&mut self, at: ArbiterId, key: DeviceKey, peer: Peer) -> Ended {
         let id = MessageId(1);
         let message = Message::request(MessageKind::Confirmable, Code::POST, id, Token::EMPTY);
-        let route = self.routers[at.index()].to_peer(Datagram {
-            number: 0,
-            peer,
-            message,
-        });
+        let route = self.routers[at.index()].to_peer(Datagram::new(0, peer, message));
         self.follow(at, route, key)
     }
 
@@ -273,9 +269,5 @@ fn peer(number: u32) -> Peer {
 
 fn datagram(peer: Peer) -> Datagram {
     let message = Message::acknowledgement(MessageId(1));
-    Datagram {
-        number: 0,
-        peer,
-        message,
-    }
+    Datagram::new(0, peer, message)
 }

@@ -12,11 +12,7 @@ impl DeviceFixture {
     pub(in crate::device::tests) fn kind_of(&mut self, message: &Message) -> UplinkKind {
         let message = message.clone();
         let peer = peer(HOME);
-        let datagram = Datagram {
-            number: 0,
-            peer,
-            message,
-        };
+        let datagram = Datagram::new(0, peer, message);
         self.step(|device, m, out| device.handle_datagram(m, &datagram, out))
             .0
     }

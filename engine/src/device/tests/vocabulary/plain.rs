@@ -69,11 +69,7 @@ impl DeviceFixture {
 
     /// A message comes from an address that several devices share.
     pub(in crate::device::tests) fn receives_ambiguous(&mut self, message: &Message) -> Lines {
-        let datagram = Datagram {
-            number: 0,
-            peer: peer(HOME),
-            message: message.clone(),
-        };
+        let datagram = Datagram::new(0, peer(HOME), message.clone());
         self.step(|device, m, out| device.handle_ambiguous(m, &datagram, out))
             .1
     }
