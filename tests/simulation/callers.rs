@@ -134,6 +134,13 @@ impl Callers {
         self.answers.get(&call).copied()
     }
 
+    /// The calls without a reply that are for these devices.
+    pub(crate) fn open_for(&self, is_meant: impl Fn(usize) -> bool) -> Vec<u64> {
+        let open = self.open_calls.iter();
+        let meant = open.filter(|(_, (who, _))| is_meant(*who));
+        meant.map(|(call, _)| *call).collect()
+    }
+
     /// The service is gone; callers that wait get no reply.
     pub(crate) fn hang_up(&mut self) {
         self.open_calls.clear();

@@ -158,6 +158,19 @@ pub(crate) struct Census {
     pub(crate) bootstraps_prepared_again: u64,
     bootstrapped: u64,
     bootstraps_failed: u64,
+    /// Partitions that a node gave up, and nodes that were killed, or superseded while silent.
+    pub(crate) partitions_given: u64,
+    pub(crate) nodes_killed: u64,
+    pub(crate) nodes_superseded: u64,
+    /// Nodes that went on after they were silent.
+    pub(crate) nodes_renewed: u64,
+    /// Batches of an owner after which another one came.
+    pub(crate) superseded: u64,
+    /// What was lost at a silent node or one without arbiters, and between nodes.
+    pub(crate) lost_at_nodes: u64,
+    pub(crate) lost_between_nodes: u64,
+    /// Messages of devices that may not be restored yet.
+    pub(crate) not_restored: u64,
 }
 
 impl Census {
@@ -192,6 +205,7 @@ impl Census {
             DatagramEnd::Turned(DropReason::UnknownAddress) => &mut self.strangers,
             DatagramEnd::Turned(DropReason::MailboxFull) => &mut self.no_place,
             DatagramEnd::Turned(DropReason::UnknownLocation) => &mut self.removed,
+            DatagramEnd::Turned(DropReason::NotRestored) => &mut self.not_restored,
             DatagramEnd::Turned(_) => &mut self.turned,
             DatagramEnd::Lost { how, .. } => match how {
                 LossReason::Abandoned => &mut self.abandoned,
@@ -414,5 +428,6 @@ rows! {
     silent_sleepers, ambiguous, departures_refused, transfers_given_up, campaigns,
     campaigns_commanded, campaigns_refused, campaigns_halted, updates_stopped, updates_begun,
     updates_succeeded, updates_failed, updates_skipped, image_parts_sent, bootstraps_asked,
-    bootstraps_prepared_again, bootstrapped, bootstraps_failed,
+    bootstraps_prepared_again, bootstrapped, bootstraps_failed, partitions_given, nodes_killed,
+    nodes_superseded, nodes_renewed, superseded, lost_at_nodes, lost_between_nodes, not_restored,
 }

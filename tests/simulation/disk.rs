@@ -16,7 +16,7 @@ use engine::bootstrap::{BootstrapPlan, BootstrapState};
 use engine::change::{Batch, Change, Counter, Expect, Owner, UniqueName};
 use engine::delivery::backlog;
 use engine::device::record::{DeviceRecord, Observation};
-use engine::dispatch::shard_map::ArbiterId;
+use engine::dispatch::shard_map::{ArbiterId, ShardMap};
 use engine::event::{EventContent, Lifecycle};
 use engine::firmware::campaign::Campaign;
 use engine::ids::{ActionId, CampaignId, DestinationId, DeviceKey};
@@ -26,6 +26,7 @@ use engine::setting::SettingState;
 use protocol::lwm2m::path::Path;
 
 use crate::endpoints::EndpointBehaviour;
+use crate::service::ArbiterRun;
 use campaigns::Campaigns;
 pub(crate) use campaigns::RowMove;
 use history::History;
@@ -49,8 +50,18 @@ pub(crate) struct Disk {
 pub(crate) struct PendingBatch {
     pub(crate) author: Author,
     pub(crate) batch: Batch,
-    /// Whether the disk had room for it.
-    pub(crate) fits: bool,
+    pub(crate) fate: BatchFate,
+}
+
+/// What becomes of a batch.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum BatchFate {
+    /// The disk has room for it.
+    Fits,
+    /// The disk had no room for it.
+    HasNoRoom,
+    /// It never left the node that made it, which was killed.
+    Lost,
 }
 
 /// Where a batch comes from.
@@ -58,7 +69,7 @@ pub(crate) struct PendingBatch {
 pub(crate) enum Author {
     /// A step of a device at its own arbiter.
     Device {
-        at: ArbiterId,
+        at: ArbiterRun,
         who: usize,
         step: u64,
     },
@@ -81,7 +92,7 @@ pub(crate) enum Author {
 /// The step of a device that asks for its bootstrap.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PreparedStep {
-    pub(crate) at: ArbiterId,
+    pub(crate) at: ArbiterRun,
     pub(crate) who: usize,
     pub(crate) step: u64,
     /// How often the bootstrap may be prepared anew.
@@ -130,7 +141,9 @@ pub(crate) struct Durable {
     issued: Vec<BTreeSet<Box<[u8]>>>,
     /// Whether passive reporting is on.
     reporting: SettingState,
-    epoch: u64,
+    shard_map: ShardMap,
+    /// The epoch of the last owner of each partition.
+    epochs: BTreeMap<ArbiterId, u64>,
     known: Arc<KnownDevices>,
 }
 
@@ -168,14 +181,14 @@ pub(crate) struct BatchSummary {
     pub(crate) is_bootstrapped: bool,
 }
 
-/// A condition of the batch did not hold, or its epoch was superseded.
+/// A condition of the batch did not hold.
 #[derive(Debug)]
 pub(crate) struct BatchRefused(pub(crate) &'static str);
 
 impl Disk {
-    pub(crate) fn new(profiles: Vec<Profile>) -> Self {
+    pub(crate) fn new(profiles: Vec<Profile>, shard_map: ShardMap) -> Self {
         Self {
-            durable: Durable::new(profiles),
+            durable: Durable::new(profiles, shard_map),
             waiting: VecDeque::new(),
             busy_until_ms: 0,
             full_until_ms: 0,
@@ -194,10 +207,21 @@ impl Disk {
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
+
+    /// How many batches of these authors wait.
+    pub(crate) fn waiting_of(&self, is_one: impl Fn(&Author) -> bool) -> usize {
+        self.waiting.iter().filter(|it| is_one(&it.author)).count()
+    }
+
+    /// Loses the batches of these authors, except the first ones, which have left their node.
+    pub(crate) fn lose(&mut self, is_one: impl Fn(&Author) -> bool, left: usize) {
+        let theirs = self.waiting.iter_mut().filter(|it| is_one(&it.author));
+        theirs.skip(left).for_each(|it| it.fate = BatchFate::Lost);
+    }
 }
 
 impl Durable {
-    fn new(profiles: Vec<Profile>) -> Self {
+    fn new(profiles: Vec<Profile>, shard_map: ShardMap) -> Self {
         let count = profiles.len();
         let keys: Vec<DeviceKey> = profiles.iter().map(Profile::key).collect();
         let known = KnownDevices::default();
@@ -228,7 +252,8 @@ impl Durable {
             campaigns: Campaigns::default(),
             issued: vec![BTreeSet::new(); count],
             reporting: SettingState::default(),
-            epoch: 0,
+            shard_map,
+            epochs: BTreeMap::new(),
             known: Arc::new(known),
             profiles,
         }
@@ -236,13 +261,6 @@ impl Durable {
 
     /// Applies a batch if all its conditions hold, and returns what it did.
     pub(crate) fn apply(&mut self, batch: Batch) -> Result<BatchSummary, BatchRefused> {
-        match batch.owner {
-            Owner::Shard { epoch, .. } if epoch < self.epoch => {
-                return Err(BatchRefused("the owner is superseded"));
-            }
-            Owner::Shard { epoch, .. } => self.epoch = epoch,
-            Owner::Nobody | Owner::Deliveries { .. } => {}
-        }
         if !batch.expects.iter().all(|expect| self.holds(expect)) {
             return Err(BatchRefused("what the batch expects does not hold"));
         }
@@ -254,6 +272,25 @@ impl Durable {
             self.count_by(add.counter, add.delta);
         }
         Ok(done)
+    }
+
+    /// A partition has another owner: what the one before writes is refused from now on.
+    pub(crate) fn take_over(&mut self, at: ArbiterRun) {
+        self.epochs.insert(at.id, at.epoch);
+    }
+
+    /// Whether another owner came after this one.
+    pub(crate) fn is_superseded(&self, owner: Owner) -> bool {
+        let (id, epoch) = match owner {
+            Owner::Nobody => return false,
+            Owner::Shard { shard, epoch } => (self.shard_map.arbiter_of(shard), epoch),
+            Owner::Deliveries { partition, epoch } => {
+                let number = u16::from(partition.0) % self.shard_map.count();
+                let id = self.shard_map.numbered(number);
+                (id.expect("fewer than the arbiters"), epoch)
+            }
+        };
+        self.epochs.get(&id).is_some_and(|last| epoch < *last)
     }
 
     fn count_by(&mut self, counter: Counter, delta: i64) {

@@ -18,33 +18,30 @@ use engine::peer::Peer;
 use engine::supervision::{Generation, Unserved};
 
 use crate::disk::{PreparedStep, RestorePage};
+use crate::service::ArbiterRun;
 
 /// A step of a device that waits for something.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DeviceStep {
-    pub(crate) at: ArbiterId,
+    pub(crate) at: ArbiterRun,
     pub(crate) who: usize,
     pub(crate) step: u64,
 }
 
-/// One thing that happens. An event with the number of a run has no effect in another run.
+/// One thing that happens. An event with the number of a run has no effect in another run, and one
+/// of an arbiter has none once that arbiter has ended.
 #[derive(Debug)]
 pub(crate) enum Event {
     /// A datagram, or a record of a secured device, arrives at the service.
     ReachesService { from: Peer, datagram: Vec<u8> },
     /// An arbiter has handled a batch of datagrams, and sends off those for other arbiters.
-    TurnEnds { at: ArbiterId, run: u64 },
+    TurnEnds { at: ArbiterRun },
     /// A batch that one arbiter forwarded to another arrives.
-    Posted {
-        from: ArbiterId,
-        to: ArbiterId,
-        run: u64,
-    },
+    Posted { from: ArbiterId, to: ArbiterRun },
     /// The disk answers a look-up of an arbiter.
     LookedUp {
-        at: ArbiterId,
+        at: ArbiterRun,
         look_up: StoreLookup,
-        run: u64,
     },
     /// A datagram arrives at an address where there may be a device.
     ReachesDevice { to: Peer, datagram: Vec<u8> },
@@ -54,26 +51,23 @@ pub(crate) enum Event {
     ClientDue { who: usize },
     /// A record reaches the arbiter that has its session.
     RecordForwarded {
-        at: ArbiterId,
+        at: ArbiterRun,
         from: Peer,
         record: Vec<u8>,
-        run: u64,
     },
     /// A message to a device reaches the arbiter that has its session.
     MessageForwarded {
-        at: ArbiterId,
+        at: ArbiterRun,
         who: usize,
         message: Vec<u8>,
-        run: u64,
     },
     /// The disk was read for a handshake.
     CredentialsRead {
-        at: ArbiterId,
+        at: ArbiterRun,
         look_up: (ClaimId, ClaimedIdentity),
-        run: u64,
     },
     /// A timeout of the associations of an arbiter is due.
-    AssociationsDue { at: ArbiterId, run: u64 },
+    AssociationsDue { at: ArbiterRun },
     /// A device does something by itself.
     DeviceAction,
     /// A caller makes a call.
@@ -85,42 +79,37 @@ pub(crate) enum Event {
     /// Old data is removed.
     Sweep,
     /// A timeout of an arbiter is due.
-    ArbiterDue { at: ArbiterId, run: u64 },
+    ArbiterDue { at: ArbiterRun },
     /// An actor reports to its arbiter that it is idle.
     Idle {
-        at: ArbiterId,
+        at: ArbiterRun,
         who: usize,
         report: (Generation, ActorExit),
-        run: u64,
     },
     /// A device learns whether its bare datagram was sent.
     Departed {
-        at: ArbiterId,
+        at: ArbiterRun,
         who: usize,
         departed: (ActionId, SendOutcome),
-        run: u64,
     },
     /// The disk returns the profile of a device.
     NamesRead {
-        at: ArbiterId,
+        at: ArbiterRun,
         who: usize,
         step: u64,
-        run: u64,
     },
     /// A device is asked again to read its changed profile.
     ProfileUnread { who: usize, run: u64 },
     /// The disk reads a page of live devices.
     PageRead {
-        at: ArbiterId,
+        at: ArbiterRun,
         keys: RangeInclusive<DeviceKey>,
-        run: u64,
     },
     /// The page reaches the arbiter that requested it.
     Paged {
-        at: ArbiterId,
+        at: ArbiterRun,
         first: DeviceKey,
         page: RestorePage,
-        run: u64,
     },
     /// The disk has applied its oldest batch.
     Committed { run: u64 },
@@ -162,13 +151,9 @@ pub(crate) enum Event {
     /// A timeout of a link is due.
     LinkDue { id: DestinationId, number: u64 },
     /// The disk was read for the bootstrap of a device.
-    BootstrapRead { of: PreparedStep, run: u64 },
+    BootstrapRead { of: PreparedStep },
     /// A part of an image was read for a device.
-    ImageRead {
-        of: DeviceStep,
-        range: ImageRange,
-        run: u64,
-    },
+    ImageRead { of: DeviceStep, range: ImageRange },
     /// The disk was read for the runner of campaigns.
     CampaignsRead { run: u64 },
     /// A timeout of the runner of campaigns is due.
@@ -187,6 +172,12 @@ pub(crate) enum Event {
     },
     /// A fault happens.
     Fault,
+    /// A node gives a partition up once everything that its devices did is durable.
+    PartitionGiven { at: ArbiterRun },
+    /// A node takes a partition that no other has.
+    PartitionTaken { id: ArbiterId, run: u64 },
+    /// A node renews its leases, if it still has them.
+    LeaseRenewed { node: usize, run: u64 },
     /// The service starts.
     Start,
 }

@@ -488,6 +488,21 @@ impl LawChecker {
         promises::a_restored_device_knows_what_it_owes(who, &pending, durable)
     }
 
+    /// The arbiter of a device has ended, and another one will restore the device.
+    pub(crate) fn arbiter_ended(&mut self, who: usize) {
+        self.machine_is_gone(who);
+        self.routing.left(who);
+        self.bootstraps.ended(who);
+        self.is_alive[who] = false;
+        self.is_crashed[who] = true;
+    }
+
+    /// What was promised is durable, whichever arbiter has ended.
+    pub(crate) fn nothing_is_forgotten(&self, durable: &Durable) -> Verdict {
+        promises::a_202_survives_a_crash(self, durable)?;
+        books::everything_equals_a_recount(durable)
+    }
+
     /// The service crashed.
     pub(crate) fn crashed(&mut self, durable: &Durable) -> Verdict {
         self.undurable.clear();
@@ -500,8 +515,7 @@ impl LawChecker {
         self.uplinks
             .iter_mut()
             .for_each(|record| record.last_reply = None);
-        promises::a_202_survives_a_crash(self, durable)?;
-        books::everything_equals_a_recount(durable)
+        self.nothing_is_forgotten(durable)
     }
 }
 

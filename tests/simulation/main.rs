@@ -1,12 +1,13 @@
 //! Do the laws hold in a world where everything goes wrong?
 //!
-//! A deterministic world: the real machines and routers in a service of one to five arbiters,
-//! devices that sleep, roam, reboot and misbehave, a network that loses, repeats, delays and
-//! reorders, mailboxes that are late or full, a disk that answers late and loses what was not
-//! durable, crashes and panics at any event, devices that send while others are still being
-//! restored. Some devices speak DTLS; their records are forged by nobody, and reach whoever has the
-//! address. Their keys are exchanged, and those that have ended are in other hands. The laws are
-//! checked at every event. From time to time the world heals, and must come to rest.
+//! A deterministic world: the real machines and routers in a service of one to five arbiters at one
+//! to three nodes, devices that sleep, roam, reboot and misbehave, a network that loses, repeats,
+//! delays and reorders, mailboxes that are late or full, a disk that answers late and loses what
+//! was not durable, crashes and panics at any event, nodes that fall silent, end, or give
+//! partitions up to others, devices that send while others are still being restored. Some devices
+//! speak DTLS; their records are forged by nobody, and reach whoever has the address. Their keys
+//! are exchanged, and those that have ended are in other hands. The laws are checked at every
+//! event. From time to time the world heals, and must come to rest.
 //!
 //! `SIMULATION_SEED=7 SIMULATION_EVENTS=100000 cargo test --test simulation` runs one world again,
 //! or for longer; `SIMULATION_NOTES=4000` shows more of what happened before a failure.

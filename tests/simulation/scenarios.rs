@@ -6,6 +6,7 @@ mod books;
 mod bootstrapping;
 mod campaigns;
 mod delivering;
+mod nodes;
 mod observing;
 mod ownership;
 mod plain;

@@ -1,9 +1,9 @@
 //! The shells of the simulation: they perform what machines decide, in the order save, answer,
 //! send.
 //!
-//! A process has several arbiters, each with its own socket, router and devices. A datagram for a
-//! device of another arbiter is forwarded through a mailbox. The kernel chooses the socket by the
-//! peer.
+//! The service has several arbiters, each with its own router and devices. A datagram for a device
+//! of another arbiter is forwarded through a mailbox, or to another node. The kernel, or what is in
+//! front of several nodes, chooses who receives a datagram by the peer.
 
 mod actor;
 mod acts;
@@ -11,10 +11,9 @@ mod arbiter;
 mod associations;
 pub(crate) mod campaigns;
 pub(crate) mod deliveries;
+mod nodes;
 
-use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use engine::arbiter::input::{Conditions, DeviceInput, DeviceReply};
@@ -22,7 +21,7 @@ use engine::device::Device;
 use engine::dispatch::Classified;
 use engine::dispatch::shard_map::{ArbiterId, ShardMap};
 use engine::effect::{SendOutcome, SendRefusal};
-use engine::ids::{DeviceKey, Endpoint};
+use engine::ids::{DestinationId, DeviceKey, Endpoint};
 use engine::known_devices::KnownDevices;
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
@@ -39,6 +38,8 @@ pub(crate) use arbiter::{Arbiter, ForwardBatch};
 use associations::ServiceAssociations;
 use campaigns::Campaigns;
 use deliveries::Deliveries;
+use nodes::Nodes;
+pub(crate) use nodes::Way;
 
 /// The reply to a caller.
 pub(crate) type Reply = Result<DeviceReply, Unserved>;
@@ -166,23 +167,34 @@ impl Directory {
     }
 }
 
-/// The service: empty while it is down, otherwise its arbiters.
+/// A run of an arbiter, which ends with the service, or when its partition moves: another run of it
+/// begins then, in a later epoch.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct ArbiterRun {
+    pub(crate) id: ArbiterId,
+    pub(crate) epoch: u64,
+}
+
+/// The service while it is up: its nodes, and the arbiter of each partition that one of them has.
 pub(crate) struct Service {
     policy: Arc<CustomerPolicy>,
     directory: Arc<Directory>,
     shard_map: ShardMap,
-    arbiters: Vec<Arbiter>,
+    arbiters: BTreeMap<ArbiterId, Arbiter>,
     /// Their DTLS.
     pub(crate) associations: ServiceAssociations,
     /// Batches on their way from one arbiter to another, in the order they were sent.
-    mailboxes: BTreeMap<(ArbiterId, ArbiterId), VecDeque<ForwardBatch>>,
+    mailboxes: BTreeMap<(ArbiterId, ArbiterRun), VecDeque<ForwardBatch>>,
     /// The deliveries of events.
     pub(crate) deliveries: Deliveries,
     /// The firmware campaigns.
     pub(crate) campaigns: Campaigns,
-    /// Seeds the kernel's choice of sockets since they were opened.
-    deal: u64,
+    pub(crate) nodes: Nodes,
+    /// The last epoch that began.
+    epoch: u64,
+    /// The epoch in which the service was started.
     run: u64,
+    is_up: bool,
 }
 
 impl Service {
@@ -190,46 +202,68 @@ impl Service {
         rules: Rules,
         profiles: &[Profile],
         known: Arc<KnownDevices>,
-        arbiters: usize,
+        (arbiters, nodes): (usize, usize),
     ) -> Self {
         Self {
             policy: Arc::new(CustomerPolicy::of_rules(Arc::new(rules))),
             directory: Arc::new(Directory::of(profiles, known)),
             shard_map: ShardMap::among(arbiters),
-            arbiters: Vec::new(),
+            arbiters: BTreeMap::new(),
             associations: ServiceAssociations::new(),
             mailboxes: BTreeMap::new(),
             deliveries: Deliveries::default(),
             campaigns: Campaigns::default(),
-            deal: 0,
+            nodes: Nodes::new(nodes),
+            epoch: 0,
             run: 0,
+            is_up: false,
         }
     }
 
-    /// Opens the sockets; each arbiter still has to restore its devices.
+    /// Opens the sockets; each arbiter still has to begin.
     pub(crate) fn start(&mut self, deal: u64) {
-        self.run += 1;
-        self.deal = deal;
-        let arbiter = |here| {
-            let (policy, directory) = (Arc::clone(&self.policy), Arc::clone(&self.directory));
-            Arbiter::new(here, self.shard_map, policy, directory, self.run)
+        self.is_up = true;
+        self.run = self.epoch + 1;
+        self.nodes.start(deal);
+    }
+
+    /// A node takes a partition: its arbiter begins, and still has to restore its devices.
+    pub(crate) fn begin(&mut self, id: ArbiterId, node: usize) -> ArbiterRun {
+        self.epoch += 1;
+        let (policy, directory) = (Arc::clone(&self.policy), Arc::clone(&self.directory));
+        let run = ArbiterRun {
+            id,
+            epoch: self.epoch,
         };
-        self.arbiters = self.shard_map.arbiters().map(arbiter).collect();
-        self.associations.start(self.shard_map);
+        let arbiter = Arbiter::new(run, self.shard_map, policy, directory);
+        self.arbiters.insert(id, arbiter);
+        self.associations.begin(id, self.shard_map);
+        self.nodes.take(id, node);
+        run
+    }
+
+    /// Ends an arbiter: what it has in memory is lost, and what is on its way to it.
+    pub(crate) fn end(&mut self, at: ArbiterRun) {
+        self.mailboxes.retain(|(_, to), _| *to != at);
+        self.associations.end(at.id);
+        self.nodes.give(at.id);
+        self.arbiters.remove(&at.id);
     }
 
     /// Ends the service at any point: everything that is not on the disk is lost.
     pub(crate) fn crash(&mut self) {
+        self.is_up = false;
         self.arbiters.clear();
         self.associations.crash();
         self.mailboxes.clear();
         self.deliveries = Deliveries::default();
         self.campaigns = Campaigns::default();
+        self.nodes.crash();
     }
 
     /// Applies a policy to all devices, from their next inputs on.
     pub(crate) fn apply_policy(&mut self, policy: Arc<CustomerPolicy>) {
-        for arbiter in &mut self.arbiters {
+        for arbiter in self.arbiters.values_mut() {
             arbiter.apply_policy(Arc::clone(&policy));
         }
         self.policy = policy;
@@ -245,12 +279,12 @@ impl Service {
     }
 
     pub(crate) fn is_up(&self) -> bool {
-        !self.arbiters.is_empty()
+        self.is_up
     }
 
-    /// Whether it is up and the same process as in that run.
+    /// Whether it is up and the same as in that run.
     pub(crate) fn is_up_since(&self, run: u64) -> bool {
-        self.is_up() && self.run == run
+        self.is_up && self.run == run
     }
 
     pub(crate) fn shard_map(&self) -> ShardMap {
@@ -267,41 +301,70 @@ impl Service {
         self.shard_map.arbiter_of(self.directory.keys[who].shard())
     }
 
-    /// The arbiter whose socket receives datagrams from a peer.
-    pub(crate) fn dealt_to(&self, peer: Peer) -> ArbiterId {
-        let mut hasher = DefaultHasher::new();
-        (self.deal, peer).hash(&mut hasher);
-        let place = hasher.finish() % u64::from(self.shard_map.count());
-        let place = usize::try_from(place).expect("fewer than the arbiters");
-        let arbiter = self.shard_map.arbiters().nth(place);
-        arbiter.expect("fewer than the arbiters")
+    /// The arbiter of the node that delivers to a destination.
+    pub(crate) fn deliverer_of(&self, id: DestinationId) -> ArbiterId {
+        let number = u16::from(id.partition().0) % self.shard_map.count();
+        self.shard_map
+            .numbered(number)
+            .expect("fewer than the arbiters")
     }
 
-    pub(crate) fn arbiter_mut(&mut self, at: ArbiterId) -> &mut Arbiter {
-        &mut self.arbiters[at.index()]
+    /// The present run of an arbiter; none while its partition moves.
+    pub(crate) fn run_of(&self, id: ArbiterId) -> Option<ArbiterRun> {
+        self.arbiters.get(&id).map(Arbiter::run)
+    }
+
+    /// The run of an arbiter that takes inputs from outside.
+    pub(crate) fn open_run_of(&self, id: ArbiterId) -> Option<ArbiterRun> {
+        let arbiter = self.arbiters.get(&id)?;
+        (!arbiter.is_leaving()).then(|| arbiter.run())
+    }
+
+    /// The arbiter whose socket receives datagrams from a peer, unless they are lost.
+    pub(crate) fn dealt_to(&self, peer: Peer) -> Option<ArbiterRun> {
+        let open: Vec<ArbiterRun> = self
+            .shard_map
+            .arbiters()
+            .filter_map(|id| self.open_run_of(id))
+            .collect();
+        self.nodes.dealt_to(peer, &open)
+    }
+
+    /// An arbiter, if it still runs.
+    pub(crate) fn arbiter_mut(&mut self, at: ArbiterRun) -> Option<&mut Arbiter> {
+        let arbiter = self.arbiters.get_mut(&at.id)?;
+        (arbiter.run() == at).then_some(arbiter)
     }
 
     pub(crate) fn arbiters(&self) -> impl Iterator<Item = &Arbiter> {
-        self.arbiters.iter()
+        self.arbiters.values()
+    }
+
+    /// Whether every partition has a node that serves it.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.arbiters.len() == usize::from(self.shard_map.count())
+            && self.arbiters().all(|arbiter| !arbiter.is_leaving())
     }
 
     /// Puts a batch in the mailbox of an arbiter.
-    pub(crate) fn put_in_mailbox(&mut self, from: ArbiterId, to: ArbiterId, post: ForwardBatch) {
+    pub(crate) fn put_in_mailbox(&mut self, from: ArbiterId, to: ArbiterRun, post: ForwardBatch) {
         self.mailboxes
             .entry((from, to))
             .or_default()
             .push_back(post);
     }
 
-    /// Takes the oldest batch that one arbiter sent another.
-    pub(crate) fn take_from_mailbox(&mut self, from: ArbiterId, to: ArbiterId) -> ForwardBatch {
-        let mailbox = self.mailboxes.get_mut(&(from, to));
-        let post = mailbox.and_then(VecDeque::pop_front);
-        post.expect("what was sent is there until it is taken")
+    /// Takes the oldest batch that one arbiter sent another, unless it has ended.
+    pub(crate) fn take_from_mailbox(
+        &mut self,
+        from: ArbiterId,
+        to: ArbiterRun,
+    ) -> Option<ForwardBatch> {
+        self.mailboxes.get_mut(&(from, to))?.pop_front()
     }
 
     /// How many batches wait for an arbiter.
-    pub(crate) fn waiting_for(&self, at: ArbiterId) -> usize {
+    pub(crate) fn waiting_for(&self, at: ArbiterRun) -> usize {
         let own = self.mailboxes.iter().filter(|((_, to), _)| *to == at);
         own.map(|(_, posts)| posts.len()).sum()
     }
@@ -310,39 +373,33 @@ impl Service {
     pub(crate) fn datagrams_held(&self) -> usize {
         let posts = self.mailboxes.values().flatten();
         let on_the_way: usize = posts.map(ForwardBatch::datagrams).sum();
-        on_the_way
-            + self
-                .arbiters
-                .iter()
-                .map(Arbiter::datagrams_held)
-                .sum::<usize>()
+        let held = self.arbiters().map(Arbiter::datagrams_held);
+        on_the_way + held.sum::<usize>()
     }
 
     /// Lets the actor of a device panic at its next opportunity, and at this many after it.
     pub(crate) fn inject_panic(&mut self, who: usize, injected_panic: InjectedPanic, again: u32) {
-        let home = self.arbiter_of(who).index();
-        if let Some(arbiter) = self.arbiters.get_mut(home) {
+        let home = self.arbiter_of(who);
+        if let Some(arbiter) = self.arbiters.get_mut(&home) {
             arbiter.injected_panic = Some((who, injected_panic, again));
         }
     }
 
     /// Ends all injected panics.
     pub(crate) fn clear_panic(&mut self) {
-        for arbiter in &mut self.arbiters {
+        for arbiter in self.arbiters.values_mut() {
             arbiter.injected_panic = None;
         }
     }
 
     /// The machine of a loaded device.
     pub(crate) fn machine(&self, who: usize) -> Option<&Device> {
-        self.arbiters
-            .get(self.arbiter_of(who).index())?
-            .machine(who)
+        self.arbiters.get(&self.arbiter_of(who))?.machine(who)
     }
 
     /// Whether a device has nothing in progress.
     pub(crate) fn is_at_rest(&self, who: usize) -> bool {
-        let home = self.arbiters.get(self.arbiter_of(who).index());
+        let home = self.arbiters.get(&self.arbiter_of(who));
         home.is_some_and(|arbiter| arbiter.is_at_rest(who))
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct WorldSettings {
     pub(crate) devices: usize,
     /// How many arbiters the service has.
     pub(crate) arbiters: usize,
+    /// How many nodes share them.
+    pub(crate) nodes: usize,
     /// The typical time between two acts.
     pub(crate) pace_ms: i64,
     /// The bounds of the lifetimes that devices choose.
@@ -93,6 +95,8 @@ pub(crate) struct Faults {
     pub(crate) busy_percent: u8,
     /// Mailboxes between arbiters that are full.
     pub(crate) crowded_percent: u8,
+    /// Batches between nodes that are lost.
+    pub(crate) cut_percent: u8,
 }
 
 impl Faults {
@@ -108,6 +112,7 @@ impl Faults {
         late_outcome_percent: 0,
         busy_percent: 0,
         crowded_percent: 0,
+        cut_percent: 0,
     };
 }
 
@@ -124,6 +129,7 @@ impl WorldSettings {
         Self {
             devices: 2 + rng.below(9) as usize,
             arbiters: pick(rng, [1, 2, 3, 5]),
+            nodes: pick(rng, [1, 1, 2, 3]),
             pace_ms,
             lifetime_s,
             queue_mode_percent: pick(rng, [0, 50, 100]),
@@ -146,6 +152,7 @@ impl WorldSettings {
                 late_outcome_percent: pick(rng, [0, 10, 50]),
                 busy_percent: pick(rng, [0, 1, 5, 20]),
                 crowded_percent: pick(rng, [0, 0, 1, 5]),
+                cut_percent: pick(rng, [0, 1, 5, 20]),
             },
         }
     }
@@ -155,6 +162,7 @@ impl WorldSettings {
         Self {
             devices,
             arbiters: 2,
+            nodes: 1,
             pace_ms: 1_000,
             lifetime_s: (86_400, 86_400),
             queue_mode_percent: 0,

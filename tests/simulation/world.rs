@@ -9,6 +9,7 @@ mod deliveries;
 mod devices;
 mod faults;
 mod keys;
+mod nodes;
 mod plain;
 mod renaming;
 mod restoring;
@@ -21,7 +22,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use engine::delivery::command::DestinationCommand;
-use engine::dispatch::shard_map::ArbiterId;
+use engine::dispatch::shard_map::ShardMap;
 use engine::ids::DestinationId;
 use engine::moment::Timestamp;
 use engine::peer::Peer;
@@ -36,7 +37,7 @@ use crate::event::{Event, Queue};
 use crate::fleet::{self, Fleet};
 use crate::laws::rest::after_the_faults_everything_becomes_final;
 use crate::laws::{Breach, LawChecker, Verdict, delivering, memory, ownership};
-use crate::service::{Arbiter, ArbiterAct, Service, ServiceTurn};
+use crate::service::{Arbiter, ArbiterAct, ArbiterRun, Service, ServiceTurn};
 use crate::settings::{Faults, WorldSettings};
 use crate::trace::{Trace, TraceEvent};
 use brokers::RunningLink;
@@ -121,7 +122,7 @@ impl World {
 
     fn new(settings: WorldSettings, mut rng: Rng, seed: Option<u64>, activity: Activity) -> Self {
         let profiles = fleet::profiles(&settings);
-        let disk = Disk::new(profiles.clone());
+        let disk = Disk::new(profiles.clone(), ShardMap::among(settings.arbiters));
         let known = disk.durable.known_devices();
         let rules = settings.rules.clone();
         let fleet = Fleet::new(&settings, &mut rng);
@@ -133,7 +134,7 @@ impl World {
             queue: Queue::default(),
             faults: settings.faults,
             activity,
-            service: Service::new(rules, &profiles, known, settings.arbiters),
+            service: Service::new(rules, &profiles, known, (settings.arbiters, settings.nodes)),
             disk,
             fleet,
             endpoints: Endpoints::default(),
@@ -277,7 +278,7 @@ impl World {
         if at_ms > self.now_ms {
             let is_disk_at_rest =
                 self.disk.full_until_ms.max(self.disk.busy_until_ms) <= self.now_ms;
-            if self.service.is_up() && is_disk_at_rest {
+            if self.service.is_up() && self.service.is_whole() && is_disk_at_rest {
                 self.laws.ledgers.be_calm_for(at_ms - self.now_ms);
             }
             (self.now_ms, self.events_of_now) = (at_ms, 0);
@@ -294,57 +295,35 @@ impl World {
     fn happen(&mut self, event: Event) {
         match event {
             Event::ReachesService { from, datagram } => self.reach_service(from, &datagram),
-            Event::TurnEnds { at, run } => self.turn_ends(at, run),
-            Event::Posted { from, to, run } => self.posted(from, to, run),
-            Event::LookedUp { at, look_up, run } => self.looked_up(at, look_up, run),
+            Event::TurnEnds { at } => self.turn_ends(at),
+            Event::Posted { from, to } => self.posted(from, to),
+            Event::LookedUp { at, look_up } => self.looked_up(at, look_up),
             Event::ReachesDevice { to, datagram } => self.reach_device(to, &datagram),
             Event::DeviceDue { who } => self.device_due(who),
             Event::ClientDue { who } => self.client_due(who),
-            Event::RecordForwarded {
-                at,
-                from,
-                record,
-                run,
-            } => self.record_forwarded(at, from, &record, run),
-            Event::MessageForwarded {
-                at,
-                who,
-                message,
-                run,
-            } => self.message_forwarded(at, who, &message, run),
+            Event::RecordForwarded { at, from, record } => {
+                self.record_forwarded(at, from, &record);
+            }
+            Event::MessageForwarded { at, who, message } => {
+                self.message_forwarded(at, who, &message);
+            }
             Event::CredentialsRead {
                 at,
                 look_up: (claim, identity),
-                run,
-            } => self.credentials_read(at, (claim, &identity), run),
-            Event::AssociationsDue { at, run } => self.associations_due(at, run),
+            } => self.credentials_read(at, (claim, &identity)),
+            Event::AssociationsDue { at } => self.associations_due(at),
             Event::DeviceAction => self.act_of_device(),
             Event::Call => self.call(),
             Event::Rush { run } => self.rush(run),
             Event::Added { who } => self.add(who),
             Event::Sweep => self.sweep(),
-            Event::ArbiterDue { at, run } => self.arbiter_due(at, run),
-            Event::Idle {
-                at,
-                who,
-                report,
-                run,
-            } => self.idle(at, who, report, run),
-            Event::Departed {
-                at,
-                who,
-                departed,
-                run,
-            } => self.departed(at, who, departed, run),
-            Event::NamesRead { at, who, step, run } => self.names_read(at, who, step, run),
+            Event::ArbiterDue { at } => self.arbiter_due(at),
+            Event::Idle { at, who, report } => self.idle(at, who, report),
+            Event::Departed { at, who, departed } => self.departed(at, who, departed),
+            Event::NamesRead { at, who, step } => self.names_read(at, who, step),
             Event::ProfileUnread { who, run } => self.profile_unread(who, run),
-            Event::PageRead { at, keys, run } => self.page_read(at, keys, run),
-            Event::Paged {
-                at,
-                first,
-                page,
-                run,
-            } => self.paged(at, first, page, run),
+            Event::PageRead { at, keys } => self.page_read(at, keys),
+            Event::Paged { at, first, page } => self.paged(at, first, page),
             Event::Committed { run } => self.committed(run),
             Event::CustomerAction => self.choose(),
             Event::ForwarderRestored { id, run } => self.forwarder_restored(id, run),
@@ -364,8 +343,8 @@ impl World {
             Event::BrokerReads { at, packet } => self.broker_reads(at, &packet),
             Event::LinkReads { at, bytes } => self.link_reads(at, &bytes),
             Event::LinkDue { id, number } => self.link_due(id, number),
-            Event::BootstrapRead { of, run } => self.bootstrap_read(of, run),
-            Event::ImageRead { of, range, run } => self.image_read(of, &range, run),
+            Event::BootstrapRead { of } => self.bootstrap_read(of),
+            Event::ImageRead { of, range } => self.image_read(of, &range),
             Event::CampaignsRead { run } => self.campaigns_read(run),
             Event::CampaignsDue { run } => self.campaigns_due(run),
             Event::CampaignLooked {
@@ -375,16 +354,22 @@ impl World {
             } => self.campaign_looked(campaign, wanted, run),
             Event::CampaignAnswered { at, answer, run } => self.campaign_answered(at, answer, run),
             Event::Fault => self.inject_fault(),
+            Event::PartitionGiven { at } => self.partition_given(at),
+            Event::PartitionTaken { id, run } => self.partition_taken(id, run),
+            Event::LeaseRenewed { node, run } => self.lease_renewed(node, run),
             Event::Start => self.start(),
         }
     }
 
-    /// Lets an arbiter take a turn, and performs its acts.
-    fn serve(&mut self, at: ArbiterId, turn: impl FnOnce(&mut Arbiter, &mut ServiceTurn<'_>)) {
-        let mut acts = std::mem::take(&mut self.acts);
+    /// Lets an arbiter take a turn, if it still runs, and performs its acts.
+    fn serve(&mut self, at: ArbiterRun, turn: impl FnOnce(&mut Arbiter, &mut ServiceTurn<'_>)) {
         let is_full = self.now_ms < self.disk.full_until_ms;
+        let Some(arbiter) = self.service.arbiter_mut(at) else {
+            return;
+        };
+        let mut acts = std::mem::take(&mut self.acts);
         turn(
-            self.service.arbiter_mut(at),
+            arbiter,
             &mut ServiceTurn {
                 now: Timestamp::from_ms(self.now_ms),
                 rng: &mut self.rng,

@@ -54,6 +54,11 @@ impl Durable {
         self.histories.iter_mut().for_each(History::end);
     }
 
+    /// The run of the arbiter of a device ends.
+    pub(crate) fn end_for(&mut self, who: usize) {
+        self.histories[who].end();
+    }
+
     /// The first live devices in this range of keys.
     pub(crate) fn page(&self, keys: RangeInclusive<DeviceKey>) -> RestorePage {
         let mut live = self.who_by_key.range(keys);

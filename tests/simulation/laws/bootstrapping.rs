@@ -45,6 +45,11 @@ impl BootstrapRecords {
         self.under_way.clear();
     }
 
+    /// The machine of a device has ended, and begins no bootstrap again.
+    pub(super) fn ended(&mut self, who: usize) {
+        self.under_way.remove(&who);
+    }
+
     /// Whether a device may be in the middle of a bootstrap, in which everything else waits.
     pub(super) fn is_under_way(&self, who: usize) -> bool {
         self.under_way.contains(&who)

@@ -2,10 +2,11 @@
 //! data.
 
 use engine::device::record::RestoredDevice;
+use engine::peer::Peer;
 
 use super::{LawChecker, Verdict, hold};
 use crate::disk::Durable;
-use crate::service::Service;
+use crate::service::{Arbiter, Service};
 
 /// While a device has a machine, no other is created in the whole process.
 pub(super) fn a_device_has_one_machine(laws: &mut LawChecker, who: usize) -> Verdict {
@@ -38,9 +39,10 @@ pub(crate) fn a_removed_device_is_gone(service: &Service, durable: &Durable) -> 
 }
 
 /// Once an arbiter has started, every live device that it owns is restored, and stays while it is
-/// live.
+/// live and the arbiter does not give it up.
 pub(crate) fn live_devices_are_restored(service: &Service, durable: &Durable) -> Verdict {
-    for arbiter in service.arbiters().filter(|arbiter| !arbiter.is_starting()) {
+    let is_settled = |arbiter: &&Arbiter| !arbiter.is_starting() && !arbiter.is_leaving();
+    for arbiter in service.arbiters().filter(is_settled) {
         let here = arbiter.here();
         let own = (0..durable.devices()).filter(|who| service.arbiter_of(*who) == here);
         for who in own.filter(|who| durable.is_live(*who)) {
@@ -52,6 +54,26 @@ pub(crate) fn live_devices_are_restored(service: &Service, durable: &Durable) ->
         }
     }
     Ok(())
+}
+
+/// What comes from the peer of a registered device is not taken for a stranger's while no arbiter
+/// has restored the device.
+pub(crate) fn a_device_that_is_not_restored_is_no_stranger(
+    service: &Service,
+    durable: &Durable,
+    sender: Peer,
+) -> Verdict {
+    let is_there = |who: &usize| {
+        let record = durable.record(*who);
+        durable.exists(*who) && record.registration.is_some() && record.peer == Some(sender)
+    };
+    let mut registered = (0..durable.devices()).filter(is_there);
+    let refused = registered.find(|who| service.machine(*who).is_none());
+    hold(
+        "a_device_that_is_not_restored_is_no_stranger",
+        refused.is_none(),
+        || format!("device {refused:?} is registered at {sender} and taken for a stranger"),
+    )
 }
 
 /// Once a device has read its changed profile, its machine uses it.

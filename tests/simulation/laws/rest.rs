@@ -20,6 +20,9 @@ pub(crate) fn after_the_faults_everything_becomes_final(world: &World) -> Verdic
     hold(law, world.callers.open() == 0, || {
         "a caller waits for an answer".to_owned()
     })?;
+    hold(law, world.service.is_whole(), || {
+        "a partition has no node".to_owned()
+    })?;
     let is_started = world
         .service
         .arbiters()

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use engine::dispatch::DropReason;
+use engine::dispatch::shard_map::ArbiterId;
 use engine::peer::Peer;
 
 use super::{Verdict, hold};
@@ -27,8 +28,10 @@ pub(crate) struct DatagramRouting {
 }
 
 /// A datagram that was received and has not ended.
-#[derive(Default)]
 struct DatagramInTransit {
+    from: Peer,
+    /// The arbiter that has it, or that it is on its way to.
+    at: ArbiterId,
     steps: u16,
     is_named: bool,
     /// The device it has to reach as long as nothing changes.
@@ -69,8 +72,41 @@ impl DatagramRouting {
     }
 
     /// A socket passes a datagram to its arbiter.
-    pub(crate) fn received(&mut self, number: u64) {
-        self.underway.insert(number, DatagramInTransit::default());
+    pub(crate) fn received(&mut self, (number, from): (u64, Peer), at: ArbiterId) {
+        let underway = DatagramInTransit {
+            from,
+            at,
+            steps: 0,
+            is_named: false,
+            meant: None,
+            address: None,
+        };
+        self.underway.insert(number, underway);
+    }
+
+    /// A datagram is on its way to another arbiter.
+    pub(crate) fn posted(&mut self, number: u64, to: ArbiterId) {
+        if let Some(underway) = self.underway.get_mut(&number) {
+            underway.at = to;
+        }
+    }
+
+    /// An arbiter has ended: what it had and what was on its way to it are lost.
+    pub(crate) fn arbiter_ended(&mut self, id: ArbiterId) {
+        self.underway.retain(|_, underway| underway.at != id);
+    }
+
+    /// Other arbiters receive from the peers, whose data may overtake earlier data.
+    pub(crate) fn dealt_again(&mut self) {
+        let underway = self.underway.values_mut();
+        underway.for_each(|underway| underway.address = None);
+        self.newest.clear();
+    }
+
+    /// A device has no machine any more, and none claims a peer for it.
+    pub(super) fn left(&mut self, who: usize) {
+        self.behind[who].clear();
+        self.fell.retain(|(_, it)| *it != who);
     }
 
     /// It is known which device a datagram is for, and whether only one can be meant.
@@ -134,6 +170,11 @@ impl DatagramRouting {
         )
     }
 
+    /// The sender of a datagram.
+    pub(crate) fn sender_of(&self, number: u64) -> Option<Peer> {
+        self.underway.get(&number).map(|underway| underway.from)
+    }
+
     /// A datagram has ended; returns how many steps it took.
     pub(crate) fn ended(
         &mut self,
@@ -145,7 +186,9 @@ impl DatagramRouting {
         hold("a_datagram_ends_once", underway.is_some(), || {
             format!("datagram {number} ends again: {end:?}")
         })?;
-        let underway = underway.unwrap_or_default();
+        let Some(underway) = underway else {
+            return Ok(0);
+        };
         if let (Some(peer), DatagramEnd::Handled { .. }) = (underway.address, end) {
             self.keeps_its_order(peer, number)?;
         }

@@ -30,7 +30,8 @@ use engine::supervision::{ActorFailure, Generation, Verdict};
 
 use super::actor::{Actor, DecidedStep, Performed};
 use super::{
-    ArbiterAct, DatagramEnd, Directory, InjectedPanic, LossReason, ServiceTurn, numbers_of,
+    ArbiterAct, ArbiterRun, DatagramEnd, Directory, InjectedPanic, LossReason, ServiceTurn,
+    numbers_of,
 };
 
 /// Small limits, so that they are reached.
@@ -54,7 +55,7 @@ type Out = ArbiterEffects<Generation, u64>;
 
 /// An arbiter and the actors of its devices.
 pub(crate) struct Arbiter {
-    here: ArbiterId,
+    run: ArbiterRun,
     machine: Machine,
     policy: Arc<CustomerPolicy>,
     directory: Arc<Directory>,
@@ -62,7 +63,9 @@ pub(crate) struct Arbiter {
     actors: Vec<Option<Box<Actor>>>,
     /// The actor that panics at its next opportunity, and how often again.
     pub(super) injected_panic: Option<(usize, InjectedPanic, u32)>,
-    epoch: u64,
+    /// Whether its node gives its partition up, and whether its devices are in memory no more.
+    is_leaving: bool,
+    is_unloaded: bool,
     outgoing: BTreeMap<ArbiterId, ForwardBatch>,
     /// How often the unfinished bodies of a device had to give way.
     bodies_dropped: u64,
@@ -86,19 +89,19 @@ impl ForwardBatch {
 
 impl Arbiter {
     pub(super) fn new(
-        here: ArbiterId,
+        run: ArbiterRun,
         shard_map: ShardMap,
         policy: Arc<CustomerPolicy>,
         directory: Arc<Directory>,
-        epoch: u64,
     ) -> Self {
         Self {
-            here,
-            machine: Machine::new(here, shard_map, BOUNDS, Arc::clone(&directory.known)),
+            run,
+            machine: Machine::new(run.id, shard_map, BOUNDS, Arc::clone(&directory.known)),
             policy,
             actors: directory.keys.iter().map(|_| None).collect(),
             injected_panic: None,
-            epoch,
+            is_leaving: false,
+            is_unloaded: false,
             outgoing: BTreeMap::new(),
             bodies_dropped: 0,
             armed_at: None,
@@ -165,6 +168,19 @@ impl Arbiter {
         self.decide(turn, |machine, at, out| {
             machine.ask(at.now, key, command, out)
         });
+    }
+
+    /// Gives the partition up: what devices have begun goes on, and nothing else begins.
+    pub(crate) fn leave(&mut self) {
+        self.is_leaving = true;
+        self.machine.quiesce();
+    }
+
+    /// Removes all devices from memory.
+    pub(crate) fn unload(&mut self, turn: &mut ServiceTurn<'_>) {
+        self.is_unloaded = true;
+        self.decide(turn, |machine, _, out| machine.unload_all(out));
+        self.end_turn(turn);
     }
 
     /// Wakes the machine, which may have a timeout due.
@@ -498,7 +514,7 @@ impl Arbiter {
         let mut context = StepContext {
             moment: turn.moment(),
             policy: &self.policy,
-            epoch: self.epoch,
+            epoch: self.run.epoch,
         };
         input(&mut actor, &mut context, &mut out);
         let is_decision = actor.is_deciding();
@@ -599,7 +615,20 @@ impl Arbiter {
     }
 
     pub(crate) fn here(&self) -> ArbiterId {
-        self.here
+        self.run.id
+    }
+
+    pub(crate) fn run(&self) -> ArbiterRun {
+        self.run
+    }
+
+    pub(crate) fn is_unloaded(&self) -> bool {
+        self.is_unloaded
+    }
+
+    /// Whether its node gives its partition up: it takes nothing more from outside.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.is_leaving
     }
 
     pub(crate) fn is_starting(&self) -> bool {

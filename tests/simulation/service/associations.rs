@@ -1,5 +1,6 @@
-//! The DTLS of the arbiters: a machine for each, and the sessions that one process keeps for the
-//! next.
+//! The DTLS of the arbiters: a machine for each, and the sessions that one run keeps for the next.
+
+use std::collections::BTreeMap;
 
 use engine::associations::export::SessionRecord;
 use engine::associations::server_key::ServerKey;
@@ -8,13 +9,13 @@ use engine::associations::{
 };
 use engine::dispatch::shard_map::{ArbiterId, ShardMap};
 
-/// The associations of all arbiters; empty while the service is down.
+/// The associations of all arbiters that run.
 pub(crate) struct ServiceAssociations {
-    of_arbiters: Vec<Associations>,
+    of_arbiters: BTreeMap<ArbiterId, Associations>,
     /// When each is woken next.
-    armed_at_ms: Vec<Option<i64>>,
-    /// The sessions of the process before, by arbiter.
-    kept: Vec<Vec<SessionRecord>>,
+    armed_at_ms: BTreeMap<ArbiterId, i64>,
+    /// The sessions of the run before, by arbiter.
+    kept: BTreeMap<ArbiterId, Vec<SessionRecord>>,
     /// With what sessions are resumed by their ids.
     cached: Vec<SessionRecord>,
     /// They outlive the process, as in the store.
@@ -24,79 +25,84 @@ pub(crate) struct ServiceAssociations {
 impl ServiceAssociations {
     pub(super) fn new() -> Self {
         Self {
-            of_arbiters: Vec::new(),
-            armed_at_ms: Vec::new(),
-            kept: Vec::new(),
+            of_arbiters: BTreeMap::new(),
+            armed_at_ms: BTreeMap::new(),
+            kept: BTreeMap::new(),
             cached: Vec::new(),
             secrets: secrets(),
         }
     }
 
-    /// Starts with the sessions that were kept, which nobody can start with again.
-    pub(super) fn start(&mut self, shard_map: ShardMap) {
+    /// Begins with the sessions that were kept, which nobody can begin with again.
+    pub(super) fn begin(&mut self, here: ArbiterId, shard_map: ShardMap) {
         let limits = AssociationLimits {
             sessions_max: 100,
             handshakes_max: 20,
             ..AssociationLimits::default()
         };
-        let secrets = &self.secrets;
-        let mut kept = std::mem::take(&mut self.kept);
-        let arbiters = shard_map.arbiters();
-        let associations = arbiters.map(|here| {
-            let kept = kept.get_mut(here.index()).map(std::mem::take);
-            let kept = kept.unwrap_or_default();
-            let mut associations = Associations::new(here, shard_map, limits, secrets, &kept);
-            self.cached.iter().for_each(|it| associations.cache(it));
-            associations
-        });
-        self.of_arbiters = associations.collect();
-        self.armed_at_ms = vec![None; self.of_arbiters.len()];
+        let kept = self.kept.remove(&here).unwrap_or_default();
+        let mut begun = Associations::new(here, shard_map, limits, &self.secrets, &kept);
+        self.cached.iter().for_each(|it| begun.cache(it));
+        self.of_arbiters.insert(here, begun);
     }
 
-    /// Keeps the sessions for the next start; returns how many records they are.
-    pub(crate) fn keep(&mut self) -> u64 {
-        let export = |associations: &mut Associations| {
-            let mut records = Vec::new();
+    /// Keeps the sessions of an arbiter for its next run; returns how many records they are.
+    pub(crate) fn keep(&mut self, here: ArbiterId) -> u64 {
+        let mut records = Vec::new();
+        if let Some(associations) = self.of_arbiters.get_mut(&here) {
             associations.export(|record| records.push(record.to_vec().into()));
-            records
-        };
-        self.kept = self.of_arbiters.iter_mut().map(export).collect();
-        self.kept.iter().map(|records| records.len() as u64).sum()
+        }
+        let count = records.len() as u64;
+        self.kept.insert(here, records);
+        count
     }
 
     /// Keeps with what a session is resumed by its id, at every arbiter and after a crash.
     pub(crate) fn cache(&mut self, record: SessionRecord) {
-        let arbiters = self.of_arbiters.iter_mut();
+        let arbiters = self.of_arbiters.values_mut();
         arbiters.for_each(|it| it.cache(&record));
         self.cached.push(record);
+    }
+
+    /// Loses every session of an arbiter that is not kept.
+    pub(super) fn end(&mut self, here: ArbiterId) {
+        self.of_arbiters.remove(&here);
+        self.armed_at_ms.remove(&here);
     }
 
     /// Loses every session that is not kept.
     pub(super) fn crash(&mut self) {
         self.of_arbiters.clear();
+        self.armed_at_ms.clear();
     }
 
-    pub(crate) fn of(&mut self, arbiter: ArbiterId) -> &mut Associations {
-        &mut self.of_arbiters[arbiter.index()]
+    pub(crate) fn of(&mut self, arbiter: ArbiterId) -> Option<&mut Associations> {
+        self.of_arbiters.get_mut(&arbiter)
     }
 
     /// Whether an arbiter has to be woken at this time, because it would be woken later.
     pub(crate) fn arm(&mut self, arbiter: ArbiterId, at_ms: i64) -> bool {
-        let armed_at_ms = &mut self.armed_at_ms[arbiter.index()];
-        let is_earlier = armed_at_ms.is_none_or(|armed_at_ms| at_ms < armed_at_ms);
+        let armed_at_ms = self.armed_at_ms.get(&arbiter);
+        let is_earlier = armed_at_ms.is_none_or(|armed_at_ms| at_ms < *armed_at_ms);
         if is_earlier {
-            *armed_at_ms = Some(at_ms);
+            self.armed_at_ms.insert(arbiter, at_ms);
         }
         is_earlier
     }
 
     pub(crate) fn disarm(&mut self, arbiter: ArbiterId, now_ms: i64) {
-        self.armed_at_ms[arbiter.index()].take_if(|at_ms| *at_ms <= now_ms);
+        if self
+            .armed_at_ms
+            .get(&arbiter)
+            .is_some_and(|it| *it <= now_ms)
+        {
+            self.armed_at_ms.remove(&arbiter);
+        }
     }
 
-    /// What happened in the process, by arbiter.
-    pub(crate) fn counts(&self) -> impl Iterator<Item = AssociationCounts> {
-        self.of_arbiters.iter().map(Associations::counts)
+    /// What happened at an arbiter since it began.
+    pub(crate) fn counts(&self, arbiter: ArbiterId) -> Option<AssociationCounts> {
+        self.of_arbiters.get(&arbiter).map(Associations::counts)
     }
 }
 

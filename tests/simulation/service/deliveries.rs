@@ -57,6 +57,14 @@ impl Deliveries {
         running.expect("what ends runs")
     }
 
+    /// Removes forwarders by their numbers, and returns their destinations.
+    pub(crate) fn remove(&mut self, numbers: &[u64]) -> Vec<DestinationId> {
+        let removed = self
+            .running
+            .extract_if(.., |_, it| numbers.contains(&it.number));
+        removed.map(|(id, _)| id).collect()
+    }
+
     /// The destinations with running forwarders.
     pub(crate) fn ids(&self) -> Vec<DestinationId> {
         self.running.keys().copied().collect()

@@ -4,7 +4,6 @@
 use engine::associations::server_key::ServerKey;
 use engine::bootstrap::{BootstrapFault, BootstrapOrder, BootstrapPlan};
 use engine::directory::bootstrap::{BootstrapKeys, FreshKey, ServiceUris, prepare};
-use engine::dispatch::shard_map::ArbiterId;
 use engine::key_pair::NoKey;
 use engine::moment::Timestamp;
 use engine::sealed::Sealed;
@@ -12,7 +11,7 @@ use engine::sealed::Sealed;
 use super::{Activity, World};
 use crate::disk::{Author, PreparedStep};
 use crate::event::Event;
-use crate::service::CommitResult;
+use crate::service::{ArbiterRun, CommitResult};
 use crate::{fleet, settings};
 
 /// How often a bootstrap is prepared anew because the profile changed meanwhile.
@@ -22,7 +21,7 @@ impl World {
     /// Prepares what a device is written.
     pub(super) fn prepare_bootstrap(
         &mut self,
-        at: ArbiterId,
+        at: ArbiterRun,
         (who, step): (usize, u64),
         order: &BootstrapOrder,
     ) {
@@ -37,13 +36,12 @@ impl World {
     }
 
     fn read_for_bootstrap(&mut self, of: PreparedStep) {
-        let run = self.service.run();
         let at_ms = self.now_ms + self.read_ms();
-        self.queue.push(at_ms, Event::BootstrapRead { of, run });
+        self.queue.push(at_ms, Event::BootstrapRead { of });
     }
 
-    pub(super) fn bootstrap_read(&mut self, of: PreparedStep, run: u64) {
-        if !self.service.is_up_since(run) {
+    pub(super) fn bootstrap_read(&mut self, of: PreparedStep) {
+        if self.service.arbiter_mut(of.at).is_none() {
             return;
         }
         if self.read().is_err() || !self.disk.durable.exists(of.who) {

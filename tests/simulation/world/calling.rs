@@ -64,13 +64,17 @@ impl World {
         };
         let call = self.callers.ask(who, question.clone());
         self.note(TraceEvent::Asked { who, call, what });
-        if self.service.is_up() {
-            let at = self.service.arbiter_of(who);
-            self.serve(at, |arbiter, turn| {
+        let home = self.service.arbiter_of(who);
+        match self.service.open_run_of(home) {
+            Some(at) if !self.service.nodes.is_silent(home) => self.serve(at, |arbiter, turn| {
                 arbiter.ask(who, call, question, turn);
-            });
-        } else {
-            self.callers.receive(call, &Err(Unserved::Failed));
+            }),
+            Some(_) | None if self.service.is_up() => {
+                self.reply(call, None, &Err(Unserved::Busy));
+            }
+            Some(_) | None => {
+                self.callers.receive(call, &Err(Unserved::Failed));
+            }
         }
         call
     }

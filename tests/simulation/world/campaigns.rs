@@ -317,13 +317,12 @@ impl World {
 
     /// Reads a part of an image that a device is sent.
     pub(super) fn read_image(&mut self, of: DeviceStep, range: ImageRange) {
-        let run = self.service.run();
         let at_ms = self.now_ms + self.read_ms();
-        self.queue.push(at_ms, Event::ImageRead { of, range, run });
+        self.queue.push(at_ms, Event::ImageRead { of, range });
     }
 
-    pub(super) fn image_read(&mut self, of: DeviceStep, range: &ImageRange, run: u64) {
-        if !self.service.is_up_since(run) {
+    pub(super) fn image_read(&mut self, of: DeviceStep, range: &ImageRange) {
+        if self.service.arbiter_mut(of.at).is_none() {
             return;
         }
         let read = self.read().map_err(|_| ImageUnreadable);

@@ -1,6 +1,6 @@
 //! How events reach the systems of customers: forwarders, their tasks, endpoints, and their faults.
 
-use engine::change::Batch;
+use engine::change::{Batch, Owner};
 use engine::delivery::backlog::QueuedEvent;
 use engine::delivery::command::{DestinationCommand, DestinationReply};
 use engine::delivery::forwarder::{ForwarderEffect, ForwarderInput};
@@ -8,6 +8,7 @@ use engine::delivery::forwarders::{
     CommandRoute, DestinationUnreadable, ForwarderExit, SupervisorEffect,
 };
 use engine::delivery::forwarding::{DeliveryOutcome, FailedDelivery, ForwarderTask, Forwarding};
+use engine::dispatch::shard_map::ArbiterId;
 use engine::ids::{DestinationId, Partition};
 use engine::moment::{Moment, Timestamp};
 use engine::supervision::Generation;
@@ -25,15 +26,43 @@ use crate::world::customers::customer;
 impl World {
     /// The service starts: each destination has a forwarder, which is restored.
     pub(super) fn restore_forwarders(&mut self) {
+        for id in self.service.shard_map().arbiters() {
+            self.restore_forwarders_of(id);
+        }
+    }
+
+    /// A node takes a partition: it delivers to the destinations of it.
+    pub(super) fn restore_forwarders_of(&mut self, deliverer: ArbiterId) {
         let all = self.disk.durable.outbox().destinations();
-        let ids: Vec<DestinationId> = all.map(|record| record.destination.id).collect();
-        for id in ids {
+        let all = all.map(|record| record.destination.id);
+        let own = all.filter(|id| self.service.deliverer_of(*id) == deliverer);
+        for id in own.collect::<Vec<DestinationId>>() {
             self.restore_forwarder(id);
         }
     }
 
-    /// A destination is durable.
+    /// A node gives a partition up, or has lost it: it does not deliver to its destinations any
+    /// more.
+    pub(super) fn end_forwarders_of(&mut self, deliverer: ArbiterId) {
+        let service = &mut self.service;
+        let number = |partition: Partition| u16::from(partition.0) % service.shard_map().count();
+        let own: Vec<Partition> = Partition::all()
+            .filter(|it| number(*it) == deliverer.number())
+            .collect();
+        for partition in own {
+            let ended = service.deliveries.forwarders.forget_partition(partition);
+            for id in service.deliveries.remove(&ended) {
+                self.links.remove(&id);
+            }
+        }
+    }
+
+    /// A destination is durable: it is read at once, or once a node has its partition.
     pub(super) fn restore_forwarder(&mut self, id: DestinationId) {
+        let deliverer = self.service.deliverer_of(id);
+        if self.service.open_run_of(deliverer).is_none() {
+            return;
+        }
         self.service.deliveries.forwarders.restore(id, customer());
         self.read_forwarder(id);
     }
@@ -215,6 +244,12 @@ impl World {
 
     fn commit_step(&mut self, id: DestinationId, batch: Batch) -> u64 {
         let step = self.next_number();
+        let deliverer = self.service.run_of(self.service.deliverer_of(id));
+        let owner = Owner::Deliveries {
+            partition: id.partition(),
+            epoch: deliverer.expect("whoever delivers runs").epoch,
+        };
+        let batch = Batch { owner, ..batch };
         self.laws.will_be_saved(step);
         let running = self.service.deliveries.running_mut(id);
         let running = running.expect("it took a step");

@@ -15,6 +15,9 @@ impl World {
         if self.activity != Activity::Lively {
             return;
         }
+        if self.rng.below(2) == 0 && self.inject_node_fault() {
+            return;
+        }
         match self.rng.below(10) {
             0 => self.stop(),
             1..3 => self.crash(),
@@ -38,7 +41,9 @@ impl World {
         }
         self.census.crashes += 1;
         self.note(TraceEvent::World("the service crashes"));
-        self.count_associations();
+        for id in self.service.shard_map().arbiters() {
+            self.count_associations(id);
+        }
         self.service.crash();
         self.links.clear();
         self.callers.hang_up();

@@ -3,7 +3,6 @@
 use engine::action::{Mode, Protocol};
 use engine::arbiter::input::DeviceCommand;
 use engine::device::snapshot::Presence;
-use engine::dispatch::shard_map::ArbiterId;
 use engine::effect::SendOutcome as Thrown;
 use engine::ids::ActionId;
 use engine::limits::DEPARTURE_MS;
@@ -22,7 +21,7 @@ use super::{Activity, World};
 use crate::event::Event;
 use crate::fleet::{DeviceProtocols, PLAIN_PATHS, SHARING};
 use crate::laws::SentDatagram;
-use crate::service::StepInput;
+use crate::service::{ArbiterRun, StepInput};
 use crate::settings::{Shared, pick};
 use crate::trace::TraceEvent;
 use crate::wire::{Head, SentRequest};
@@ -114,7 +113,13 @@ impl World {
     }
 
     /// The service sends a bare datagram, which its socket accepts or refuses.
-    pub(super) fn throw(&mut self, step: u64, (who, to): (usize, Peer), bytes: &[u8], how: Thrown) {
+    pub(super) fn throw(
+        &mut self,
+        (at, step): (ArbiterRun, u64),
+        (who, to): (usize, Peer),
+        bytes: &[u8],
+        how: Thrown,
+    ) {
         self.note(TraceEvent::ServiceSays {
             port: Self::port_of(to),
             datagram: bytes.into(),
@@ -130,7 +135,7 @@ impl World {
         let verdict = self.laws.threw(&outcome, how, &self.disk.durable);
         self.check(verdict);
         match how {
-            Thrown::Sent => self.travel(|| Event::ReachesDevice {
+            Thrown::Sent => self.leave_node(at, || Event::ReachesDevice {
                 to,
                 datagram: bytes.to_vec(),
             }),
@@ -140,7 +145,7 @@ impl World {
 
     /// A device learns the outcome of its bare datagram: mostly at once, sometimes after other
     /// inputs, and sometimes so late that it gave up.
-    pub(super) fn say_later(&mut self, at: ArbiterId, who: usize, departed: (ActionId, Thrown)) {
+    pub(super) fn say_later(&mut self, at: ArbiterRun, who: usize, departed: (ActionId, Thrown)) {
         let after_ms = match self.rng.hits(self.faults.late_outcome_percent) {
             true => {
                 let at_most_ms = pick(&mut self.rng, [20, 200, 2 * DEPARTURE_MS as u32]);
@@ -148,26 +153,12 @@ impl World {
             }
             false => 0,
         };
-        let run = self.service.run();
-        let event = Event::Departed {
-            at,
-            who,
-            departed,
-            run,
-        };
+        let event = Event::Departed { at, who, departed };
         self.queue.push(self.now_ms + after_ms, event);
     }
 
-    pub(super) fn departed(
-        &mut self,
-        at: ArbiterId,
-        who: usize,
-        departed: (ActionId, Thrown),
-        run: u64,
-    ) {
-        if self.service.is_up_since(run) {
-            self.serve(at, |arbiter, turn| arbiter.departed(who, departed, turn));
-        }
+    pub(super) fn departed(&mut self, at: ArbiterRun, who: usize, departed: (ActionId, Thrown)) {
+        self.serve(at, |arbiter, turn| arbiter.departed(who, departed, turn));
     }
 
     /// A bare datagram arrives at an address where there may be a device.

@@ -1,12 +1,11 @@
 //! Customers change the addresses of devices, and the service has to apply the changes.
 
 use engine::arbiter::input::DeviceCommand;
-use engine::dispatch::shard_map::ArbiterId;
 use engine::supervision::Unserved;
 
 use super::World;
 use crate::event::Event;
-use crate::service::Reply;
+use crate::service::{ArbiterRun, Reply};
 use crate::trace::TraceEvent;
 
 /// After this time a device is asked again to read its profile.
@@ -31,20 +30,16 @@ impl World {
         self.ask(who, DeviceCommand::ReadProfile);
     }
 
-    pub(super) fn read_names(&mut self, at: ArbiterId, who: usize, step: u64) {
-        let run = self.service.run();
+    pub(super) fn read_names(&mut self, at: ArbiterRun, who: usize, step: u64) {
         let at_ms = self.now_ms + self.read_ms();
-        self.queue
-            .push(at_ms, Event::NamesRead { at, who, step, run });
+        self.queue.push(at_ms, Event::NamesRead { at, who, step });
     }
 
-    pub(super) fn names_read(&mut self, at: ArbiterId, who: usize, step: u64, run: u64) {
-        if self.service.is_up_since(run) {
-            let names = self.disk.durable.profile(who).clone();
-            self.serve(at, |arbiter, turn| {
-                arbiter.take_names(who, step, &names, turn);
-            });
-        }
+    pub(super) fn names_read(&mut self, at: ArbiterRun, who: usize, step: u64) {
+        let names = self.disk.durable.profile(who).clone();
+        self.serve(at, |arbiter, turn| {
+            arbiter.take_names(who, step, &names, turn);
+        });
     }
 
     /// If the device could not read its profile, it is asked again: the change is durable.

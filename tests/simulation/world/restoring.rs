@@ -3,12 +3,12 @@
 use std::ops::RangeInclusive;
 
 use engine::device::record::RestoredDevice;
-use engine::dispatch::shard_map::ArbiterId;
 use engine::ids::DeviceKey;
 
 use super::World;
 use crate::disk::RestorePage;
 use crate::event::Event;
+use crate::service::ArbiterRun;
 use crate::trace::TraceEvent;
 
 impl World {
@@ -18,10 +18,16 @@ impl World {
         }
         self.note(TraceEvent::World("the service starts"));
         self.service.start(self.rng.number());
+        let begun: Vec<ArbiterRun> = self
+            .service
+            .shard_map()
+            .arbiters()
+            .map(|id| self.take_over(id))
+            .collect();
         self.apply_policy();
         self.restore_forwarders();
         self.restore_campaigns();
-        for at in self.service.shard_map().arbiters() {
+        for at in begun {
             self.serve(at, |arbiter, turn| arbiter.start(turn));
         }
         self.expect_a_rush();
@@ -41,40 +47,25 @@ impl World {
 
     /// The disk reads a page some time after the request, and the page arrives some time after
     /// that.
-    pub(super) fn ask_page(&mut self, at: ArbiterId, keys: RangeInclusive<DeviceKey>) {
-        let run = self.service.run();
+    pub(super) fn ask_page(&mut self, at: ArbiterRun, keys: RangeInclusive<DeviceKey>) {
         let at_ms = self.now_ms + self.page_ms();
-        self.queue.push(at_ms, Event::PageRead { at, keys, run });
+        self.queue.push(at_ms, Event::PageRead { at, keys });
     }
 
-    pub(super) fn page_read(&mut self, at: ArbiterId, keys: RangeInclusive<DeviceKey>, run: u64) {
+    pub(super) fn page_read(&mut self, at: ArbiterRun, keys: RangeInclusive<DeviceKey>) {
         let first = *keys.start();
         let page = self.disk.durable.page(keys);
         let at_ms = self.now_ms + self.page_ms();
-        self.queue.push(
-            at_ms,
-            Event::Paged {
-                at,
-                first,
-                page,
-                run,
-            },
-        );
+        self.queue.push(at_ms, Event::Paged { at, first, page });
     }
 
-    pub(super) fn paged(
-        &mut self,
-        at: ArbiterId,
-        first: DeviceKey,
-        mut page: RestorePage,
-        run: u64,
-    ) {
-        if !self.service.is_up_since(run) {
+    pub(super) fn paged(&mut self, at: ArbiterRun, first: DeviceKey, mut page: RestorePage) {
+        if self.service.arbiter_mut(at).is_none() {
             return;
         }
         self.census.pages += 1;
         self.note(TraceEvent::Paged {
-            at,
+            at: at.id,
             devices: page.devices.len(),
         });
         for (who, restored) in &mut page.devices {
@@ -83,7 +74,7 @@ impl World {
         let whom: Vec<usize> = page.devices.iter().map(|(who, _)| *who).collect();
         let is_here = |world: &Self, who| {
             let mut arbiters = world.service.arbiters();
-            arbiters.any(|arbiter| arbiter.here() == at && arbiter.looks_after(who))
+            arbiters.any(|arbiter| arbiter.run() == at && arbiter.looks_after(who))
         };
         let (here, away): (Vec<usize>, Vec<usize>) =
             whom.iter().partition(|who| is_here(self, **who));
@@ -120,10 +111,10 @@ impl World {
         }
     }
 
-    pub(super) fn restored(&mut self, at: ArbiterId, who: usize, restored: &RestoredDevice) {
+    pub(super) fn restored(&mut self, at: ArbiterRun, who: usize, restored: &RestoredDevice) {
         self.census.restored += 1;
         self.note(TraceEvent::Restored {
-            at,
+            at: at.id,
             who,
             pending: restored.pending.len(),
         });

@@ -9,7 +9,8 @@ use engine::peer::{Peer, Transport};
 
 use super::World;
 use crate::event::Event;
-use crate::service::{DatagramEnd, DatagramOwner, ForwardBatch};
+use crate::laws::ownership;
+use crate::service::{ArbiterRun, DatagramEnd, DatagramOwner, ForwardBatch};
 use crate::trace::TraceEvent;
 
 /// How many batches may wait for an arbiter before further ones are lost.
@@ -23,11 +24,14 @@ impl World {
         if from.transport == Transport::Coaps {
             return self.record_reaches_service(from, datagram);
         }
-        let at = self.service.dealt_to(from);
+        let Some(at) = self.service.dealt_to(from) else {
+            self.census.lost_at_nodes += 1;
+            return;
+        };
         let number = self.next_number();
         self.note(TraceEvent::ServiceHears {
             port: Self::port_of(from),
-            at,
+            at: at.id,
             number,
             datagram: datagram.into(),
         });
@@ -38,28 +42,25 @@ impl World {
     /// An arbiter handles what it has received.
     pub(super) fn receive(
         &mut self,
-        at: ArbiterId,
+        at: ArbiterRun,
         (number, from): (u64, Peer),
         received: Received,
     ) {
-        self.laws.routing.received(number);
+        self.laws.routing.received((number, from), at.id);
         self.serve(at, |arbiter, turn| {
             arbiter.handle_received((number, from), received, turn);
         });
         // Now and then a turn has more datagrams, and those for other arbiters are sent at its end.
         if self.rng.below(8) == 0 {
-            let run = self.service.run();
             let at_ms = self.now_ms + i64::from(self.rng.below(50));
-            self.queue.push(at_ms, Event::TurnEnds { at, run });
+            self.queue.push(at_ms, Event::TurnEnds { at });
         } else {
             self.serve(at, |arbiter, turn| arbiter.end_turn(turn));
         }
     }
 
-    pub(super) fn turn_ends(&mut self, at: ArbiterId, run: u64) {
-        if self.service.is_up_since(run) {
-            self.serve(at, |arbiter, turn| arbiter.end_turn(turn));
-        }
+    pub(super) fn turn_ends(&mut self, at: ArbiterRun) {
+        self.serve(at, |arbiter, turn| arbiter.end_turn(turn));
     }
 
     pub(super) fn sorted(&mut self, number: u64, whose: DatagramOwner) {
@@ -67,11 +68,11 @@ impl World {
         self.census.addressed += u64::from(is_addressed);
     }
 
-    pub(super) fn forwarded(&mut self, at: ArbiterId, number: u64, to: ArbiterId) {
+    pub(super) fn forwarded(&mut self, at: ArbiterRun, number: u64, to: ArbiterId) {
         self.census.forwarded += 1;
         self.note(TraceEvent::Forwarded {
             number,
-            from: at,
+            from: at.id,
             to,
         });
         let verdict = self.laws.routing.forwarded(number);
@@ -81,56 +82,66 @@ impl World {
     pub(super) fn ended(&mut self, number: u64, end: DatagramEnd) {
         self.census.count_end(end);
         self.note(TraceEvent::Ended { number, end });
+        if let DatagramEnd::Turned(DropReason::UnknownPeer) = end
+            && let Some(sender) = self.laws.routing.sender_of(number)
+        {
+            let (service, durable) = (&self.service, &self.disk.durable);
+            let verdict =
+                ownership::a_device_that_is_not_restored_is_no_stranger(service, durable, sender);
+            self.check(verdict);
+        }
         match self.laws.routing.ended(number, end, &self.disk.durable) {
             Ok(steps) => self.census.searched += u64::from(steps > 1),
             Err(breach) => self.fail(&breach),
         }
     }
 
-    /// Sends a batch from one arbiter to another, unless too many wait already.
-    pub(super) fn post(&mut self, from: ArbiterId, to: ArbiterId, post: ForwardBatch) {
+    /// Sends a batch from one arbiter to another, unless too many wait already or it is lost.
+    pub(super) fn post(&mut self, from: ArbiterRun, to: ArbiterId, post: ForwardBatch) {
         self.census.route_hints += post.route_hints.len() as u64;
+        let numbers = post.parcels.iter().flat_map(ForwardedDatagram::numbers);
+        let numbers: Vec<u64> = numbers.collect();
+        let waiting = self
+            .service
+            .run_of(to)
+            .map(|to| self.service.waiting_for(to));
         let is_full = self.rng.hits(self.faults.crowded_percent)
-            || self.service.waiting_for(to) >= MAILBOX_MAX;
-        if is_full {
-            for number in post.parcels.iter().flat_map(ForwardedDatagram::numbers) {
+            || waiting.is_some_and(|waiting| waiting >= MAILBOX_MAX);
+        let arrival = match is_full {
+            true => None,
+            false => self.arrival_of(from.id, to),
+        };
+        let Some((to, at_ms)) = arrival else {
+            for number in numbers {
                 self.ended(number, DatagramEnd::Turned(DropReason::ArbiterBusy));
             }
             return;
-        }
-        let busy_ms = match self.rng.hits(self.faults.busy_percent) {
-            true => i64::from(self.rng.below(3_000)),
-            false => i64::from(self.rng.below(4)),
         };
-        let run = self.service.run();
-        self.service.put_in_mailbox(from, to, post);
-        self.queue
-            .push(self.now_ms + busy_ms, Event::Posted { from, to, run });
+        for number in numbers {
+            self.laws.routing.posted(number, to.id);
+        }
+        self.service.put_in_mailbox(from.id, to, post);
+        let from = from.id;
+        self.queue.push(at_ms, Event::Posted { from, to });
     }
 
-    pub(super) fn posted(&mut self, from: ArbiterId, to: ArbiterId, run: u64) {
-        if self.service.is_up_since(run) {
-            let post = self.service.take_from_mailbox(from, to);
+    pub(super) fn posted(&mut self, from: ArbiterId, to: ArbiterRun) {
+        if let Some(post) = self.service.take_from_mailbox(from, to) {
             self.serve(to, |arbiter, turn| arbiter.take_in(post, turn));
         }
     }
 
     /// Looks something up on the disk for an arbiter.
-    pub(super) fn look_up(&mut self, at: ArbiterId, look_up: StoreLookup) {
-        let run = self.service.run();
+    pub(super) fn look_up(&mut self, at: ArbiterRun, look_up: StoreLookup) {
         if let StoreLookup::Page(keys, _) = look_up {
             return self.ask_page(at, keys);
         }
         let at_ms = self.now_ms + self.read_ms();
-        let answer = Event::LookedUp { at, look_up, run };
-        self.queue.push(at_ms, answer);
+        self.queue.push(at_ms, Event::LookedUp { at, look_up });
     }
 
     /// The disk answers.
-    pub(super) fn looked_up(&mut self, at: ArbiterId, look_up: StoreLookup, run: u64) {
-        if !self.service.is_up_since(run) {
-            return;
-        }
+    pub(super) fn looked_up(&mut self, at: ArbiterRun, look_up: StoreLookup) {
         let read = self.read();
         let durable = &self.disk.durable;
         let existing = || (0..durable.devices()).filter(|who| durable.exists(*who));

@@ -22,6 +22,7 @@ use crate::disk::Author;
 use crate::event::Event;
 use crate::laws::secrecy;
 use crate::secured::{ClientOutput, ClientRole, SecuredClient};
+use crate::service::{Arbiter, ArbiterRun};
 use crate::trace::TraceEvent;
 
 impl World {
@@ -113,24 +114,23 @@ impl World {
 
     /// A record reaches a socket of the service.
     pub(super) fn record_reaches_service(&mut self, from: Peer, record: &[u8]) {
-        let at = self.service.dealt_to(from);
-        self.decide_secured(at, |associations, m, out| {
-            associations.handle_datagram(m, from, record, out);
-        });
-    }
-
-    /// A record reaches the arbiter that has its session.
-    pub(super) fn record_forwarded(&mut self, at: ArbiterId, from: Peer, record: &[u8], run: u64) {
-        if self.service.is_up_since(run) {
+        if let Some(at) = self.service.dealt_to(from) {
             self.decide_secured(at, |associations, m, out| {
-                associations.handle_forwarded(m, from, record, out);
+                associations.handle_datagram(m, from, record, out);
             });
         }
     }
 
-    pub(super) fn associations_due(&mut self, at: ArbiterId, run: u64) {
-        if self.service.is_up_since(run) {
-            self.service.associations.disarm(at, self.now_ms);
+    /// A record reaches the arbiter that has its session.
+    pub(super) fn record_forwarded(&mut self, at: ArbiterRun, from: Peer, record: &[u8]) {
+        self.decide_secured(at, |associations, m, out| {
+            associations.handle_forwarded(m, from, record, out);
+        });
+    }
+
+    pub(super) fn associations_due(&mut self, at: ArbiterRun) {
+        if self.service.run_of(at.id) == Some(at) {
+            self.service.associations.disarm(at.id, self.now_ms);
             self.decide_secured(at, Associations::handle_timeout);
         }
     }
@@ -138,11 +138,10 @@ impl World {
     /// The disk has been read for a handshake.
     pub(super) fn credentials_read(
         &mut self,
-        at: ArbiterId,
+        at: ArbiterRun,
         (claim, identity): (ClaimId, &ClaimedIdentity),
-        run: u64,
     ) {
-        if !self.service.is_up_since(run) {
+        if self.service.run_of(at.id) != Some(at) {
             return;
         }
         let durable = &self.disk.durable;
@@ -165,39 +164,28 @@ impl World {
     }
 
     /// The service sends a device a message over its session, which another arbiter may have.
-    pub(super) fn send_secured(&mut self, at: ArbiterId, who: usize, message: Vec<u8>) {
+    pub(super) fn send_secured(&mut self, at: ArbiterRun, who: usize, message: Vec<u8>) {
         let key = self.disk.durable.key(who);
-        let home = self.service.arbiter_mut(at).association_home(key);
+        let arbiter = self.service.arbiter_mut(at);
+        let home = arbiter.and_then(|arbiter| arbiter.association_home(key));
         match home {
-            Some(home) if home != at => {
-                let (run, at_ms) = (self.service.run(), self.now_ms + self.forwarding_ms());
-                let message = Event::MessageForwarded {
-                    at: home,
-                    who,
-                    message,
-                    run,
-                };
-                self.queue.push(at_ms, message);
+            Some(home) if home != at.id => {
+                if let Some((at, at_ms)) = self.arrival_of(at.id, home) {
+                    let message = Event::MessageForwarded { at, who, message };
+                    self.queue.push(at_ms, message);
+                }
             }
             Some(_) => self.seal(at, who, &message),
             None => {}
         }
     }
 
-    pub(super) fn message_forwarded(
-        &mut self,
-        at: ArbiterId,
-        who: usize,
-        message: &[u8],
-        run: u64,
-    ) {
-        if self.service.is_up_since(run) {
-            self.seal(at, who, message);
-        }
+    pub(super) fn message_forwarded(&mut self, at: ArbiterRun, who: usize, message: &[u8]) {
+        self.seal(at, who, message);
     }
 
     /// An arbiter seals a message to a device, if it has a session with it.
-    fn seal(&mut self, at: ArbiterId, who: usize, message: &[u8]) {
+    fn seal(&mut self, at: ArbiterRun, who: usize, message: &[u8]) {
         let key = self.disk.durable.key(who);
         let mut is_sealed = false;
         self.decide_secured(at, |associations, m, out| {
@@ -211,7 +199,7 @@ impl World {
     /// An arbiter seals an answer to a device, if it has a session with it.
     pub(super) fn seal_answer(
         &mut self,
-        at: ArbiterId,
+        at: ArbiterRun,
         (who, address): (usize, SocketAddr),
         message: &[u8],
     ) {
@@ -227,11 +215,9 @@ impl World {
 
     /// The sessions of a device that was removed end.
     pub(super) fn end_sessions(&mut self, who: usize) {
-        if !self.service.is_up() {
-            return;
-        }
         let key = self.disk.durable.key(who);
-        for at in self.service.shard_map().arbiters() {
+        let running = self.service.arbiters().map(Arbiter::run);
+        for at in running.collect::<Vec<ArbiterRun>>() {
             self.decide_secured(at, |associations, m, out| associations.end(m, key, out));
         }
     }
@@ -240,28 +226,36 @@ impl World {
     pub(crate) fn stop(&mut self) {
         if self.service.is_up() {
             self.note(TraceEvent::World("the service keeps its sessions"));
-            self.census.sessions_kept += self.service.associations.keep();
+            for id in self.service.shard_map().arbiters() {
+                self.census.sessions_kept += self.service.associations.keep(id);
+            }
             self.crash();
         }
     }
 
-    /// Counts the handshakes of a process that is about to end.
-    pub(super) fn count_associations(&mut self) {
-        for counts in self.service.associations.counts() {
-            let of = |outcome: HandshakeOutcome| counts.handshakes[outcome.index()];
-            self.census.sessions_made += of(HandshakeOutcome::Completed);
-            self.census.sessions_resumed += of(HandshakeOutcome::Resumed);
-            self.census.sessions_moved += counts.address_changes;
-        }
+    /// Counts the handshakes of an arbiter that is about to end.
+    pub(super) fn count_associations(&mut self, id: ArbiterId) {
+        let Some(counts) = self.service.associations.counts(id) else {
+            return;
+        };
+        let of = |outcome: HandshakeOutcome| counts.handshakes[outcome.index()];
+        self.census.sessions_made += of(HandshakeOutcome::Completed);
+        self.census.sessions_resumed += of(HandshakeOutcome::Resumed);
+        self.census.sessions_moved += counts.address_changes;
     }
 
     fn decide_secured(
         &mut self,
-        at: ArbiterId,
+        at: ArbiterRun,
         input: impl FnOnce(&mut Associations, &mut SecureMoment<'_>, &mut Vec<AssociationEffect>),
     ) {
+        if self.service.run_of(at.id) != Some(at) {
+            return;
+        }
         let mut effects = Vec::new();
-        let associations = self.service.associations.of(at);
+        let Some(associations) = self.service.associations.of(at.id) else {
+            return;
+        };
         {
             let mut entropy = entropy(&mut self.rng);
             let mut m = SecureMoment {
@@ -272,9 +266,8 @@ impl World {
         }
         if let Some(due) = associations.next_timeout() {
             let at_ms = due.as_ms().max(self.now_ms);
-            if self.service.associations.arm(at, at_ms) {
-                let run = self.service.run();
-                self.queue.push(at_ms, Event::AssociationsDue { at, run });
+            if self.service.associations.arm(at.id, at_ms) {
+                self.queue.push(at_ms, Event::AssociationsDue { at });
             }
         }
         for effect in effects {
@@ -282,28 +275,23 @@ impl World {
         }
     }
 
-    fn perform_secured(&mut self, at: ArbiterId, effect: AssociationEffect) {
-        let run = self.service.run();
+    fn perform_secured(&mut self, at: ArbiterRun, effect: AssociationEffect) {
         match effect {
-            AssociationEffect::Send(to, record) => self.travel(|| Event::ReachesDevice {
+            AssociationEffect::Send(to, record) => self.leave_node(at, || Event::ReachesDevice {
                 to,
                 datagram: record.clone(),
             }),
             AssociationEffect::Forward(to, from, record) => {
-                let at_ms = self.now_ms + self.forwarding_ms();
-                let record = Event::RecordForwarded {
-                    at: to,
-                    from,
-                    record,
-                    run,
-                };
-                self.queue.push(at_ms, record);
+                if let Some((at, at_ms)) = self.arrival_of(at.id, to) {
+                    let record = Event::RecordForwarded { at, from, record };
+                    self.queue.push(at_ms, record);
+                }
             }
             AssociationEffect::LookUp(claim, identity) => {
                 let at_ms = self.now_ms + self.read_ms();
                 let look_up = (claim, identity);
                 self.queue
-                    .push(at_ms, Event::CredentialsRead { at, look_up, run });
+                    .push(at_ms, Event::CredentialsRead { at, look_up });
             }
             AssociationEffect::Receive(device, peer, message) => {
                 self.message_received(at, (device, peer), &message, Received::decode_secured);
@@ -324,7 +312,7 @@ impl World {
 
     fn message_received(
         &mut self,
-        at: ArbiterId,
+        at: ArbiterRun,
         (device, peer): (DeviceKey, Peer),
         message: &[u8],
         decode: impl FnOnce(u64, DeviceKey, Peer, &[u8]) -> Received,
@@ -335,7 +323,7 @@ impl World {
         let number = self.number_at(at);
         self.note(TraceEvent::ServiceHears {
             port: Self::port_of(peer),
-            at,
+            at: at.id,
             number,
             datagram: message.into(),
         });
@@ -344,16 +332,8 @@ impl World {
     }
 
     /// A number that says where the session of a message is, as the shell gives it.
-    fn number_at(&mut self, at: ArbiterId) -> u64 {
-        at.datagram_number(self.next_number())
-    }
-
-    /// How long a message takes from one arbiter to another.
-    fn forwarding_ms(&mut self) -> i64 {
-        i64::from(match self.rng.hits(self.faults.busy_percent) {
-            true => self.rng.below(3_000),
-            false => self.rng.below(4),
-        })
+    fn number_at(&mut self, at: ArbiterRun) -> u64 {
+        at.id.datagram_number(self.next_number())
     }
 }
 

@@ -6,7 +6,6 @@ use engine::arbiter::input::ActorExit;
 use engine::arbiter::input::{DeviceCommand, DeviceReply};
 use engine::change::{Batch, Change};
 use engine::credentials::Psk;
-use engine::dispatch::shard_map::ArbiterId;
 use engine::ids::DeviceKey;
 use engine::peer::Peer;
 use engine::sealed::Sealed;
@@ -15,30 +14,20 @@ use engine::supervision::Unserved;
 
 use super::plain::is_continue;
 use super::{Activity, World};
-use crate::disk::{ActionMove, Author, BatchSummary, CustomerChange, PendingBatch};
+use crate::disk::{ActionMove, Author, BatchFate, BatchSummary, CustomerChange, PendingBatch};
 use crate::event::{DeviceStep, Event};
 use crate::laws::{Breach, Decision, SentDatagram};
-use crate::service::{ArbiterAct, CommitResult, Reply};
+use crate::service::{ArbiterAct, ArbiterRun, CommitResult, Reply};
 use crate::trace::TraceEvent;
 
 impl World {
-    pub(super) fn arbiter_due(&mut self, at: ArbiterId, run: u64) {
-        if self.service.is_up_since(run) {
-            self.serve(at, |arbiter, turn| arbiter.wake(turn));
-        }
+    pub(super) fn arbiter_due(&mut self, at: ArbiterRun) {
+        self.serve(at, |arbiter, turn| arbiter.wake(turn));
     }
 
     /// An actor reports that it is idle, and its arbiter handles the report.
-    pub(super) fn idle(
-        &mut self,
-        at: ArbiterId,
-        who: usize,
-        report: (Generation, ActorExit),
-        run: u64,
-    ) {
-        if self.service.is_up_since(run) {
-            self.serve(at, |arbiter, turn| arbiter.ended(who, report, turn));
-        }
+    pub(super) fn idle(&mut self, at: ArbiterRun, who: usize, report: (Generation, ActorExit)) {
+        self.serve(at, |arbiter, turn| arbiter.ended(who, report, turn));
     }
 
     /// The disk has applied its oldest batch, and the receipt is sent.
@@ -74,14 +63,21 @@ impl World {
         }
     }
 
-    /// Applies a batch, unless the disk had no room for it.
+    /// Applies a batch, unless the disk had no room for it, or another owner came before it.
     pub(super) fn write(&mut self, waiting: PendingBatch) -> (Author, CommitResult) {
         let PendingBatch {
             author,
             batch,
-            fits,
+            fate,
         } = waiting;
-        if !fits {
+        let is_superseded = self.disk.durable.is_superseded(batch.owner);
+        if is_superseded || fate == BatchFate::Lost {
+            self.census.superseded += u64::from(is_superseded && fate == BatchFate::Fits);
+            self.census.forgotten += u64::from(fate == BatchFate::Lost);
+            self.laws.forgotten(author.step());
+            return (author, CommitResult::Unsaved);
+        }
+        if fate == BatchFate::HasNoRoom {
             self.census.unsaved += 1;
             self.laws.forgotten(author.step());
             if let Author::Device { who, step, .. } = author {
@@ -198,7 +194,7 @@ impl World {
         }
     }
 
-    pub(super) fn perform(&mut self, at: ArbiterId, act: ArbiterAct) {
+    pub(super) fn perform(&mut self, at: ArbiterRun, act: ArbiterAct) {
         match act {
             ArbiterAct::Sorted { number, whose } => self.sorted(number, whose),
             ArbiterAct::Forwarded { number, to } => self.forwarded(at, number, to),
@@ -254,7 +250,7 @@ impl World {
                 action,
                 outcome,
             } => {
-                self.throw(step, (who, to), &bytes, outcome);
+                self.throw((at, step), (who, to), &bytes, outcome);
                 self.say_later(at, who, (action, outcome));
             }
             ArbiterAct::Reply { call, step, reply } => self.reply(call, step, &reply),
@@ -265,24 +261,17 @@ impl World {
                 self.read_image(DeviceStep { at, who, step }, range);
             }
             ArbiterAct::ReadNames { who, step } => self.read_names(at, who, step),
-            ArbiterAct::Started => self.note(TraceEvent::Started { at }),
+            ArbiterAct::Started => self.note(TraceEvent::Started { at: at.id }),
             ArbiterAct::WakeArbiter { at: due } => {
-                let run = self.service.run();
                 let at_ms = due.as_ms().max(self.now_ms);
-                self.queue.push(at_ms, Event::ArbiterDue { at, run });
+                self.queue.push(at_ms, Event::ArbiterDue { at });
             }
             ArbiterAct::Idle { who, report } => {
-                let run = self.service.run();
                 let after_ms = match self.rng.below(4) {
                     0 => i64::from(self.rng.below(200)),
                     _ => 0,
                 };
-                let idle = Event::Idle {
-                    at,
-                    who,
-                    report,
-                    run,
-                };
+                let idle = Event::Idle { at, who, report };
                 self.queue.push(self.now_ms + after_ms, idle);
             }
             ArbiterAct::Restored { who, restored } => self.restored(at, who, &restored),
@@ -296,7 +285,7 @@ impl World {
         }
     }
 
-    fn commit(&mut self, at: ArbiterId, who: usize, step: u64, batch: Batch) {
+    fn commit(&mut self, at: ArbiterRun, who: usize, step: u64, batch: Batch) {
         self.note(TraceEvent::Commits { who, step });
         self.commit_as(Author::Device { at, who, step }, batch);
     }
@@ -307,11 +296,14 @@ impl World {
             true => i64::from(self.rng.below(8_000)),
             false => i64::from(1 + self.rng.below(5)),
         };
-        let fits = self.now_ms >= self.disk.full_until_ms;
+        let fate = match self.now_ms >= self.disk.full_until_ms {
+            true => BatchFate::Fits,
+            false => BatchFate::HasNoRoom,
+        };
         self.disk.take_in(PendingBatch {
             author,
             batch,
-            fits,
+            fate,
         });
         self.disk.busy_until_ms = self.disk.busy_until_ms.max(self.now_ms) + slow_ms;
         let run = self.service.run();
@@ -321,7 +313,7 @@ impl World {
 
     fn send(
         &mut self,
-        at: ArbiterId,
+        at: ArbiterRun,
         (step, who): (Option<u64>, Option<usize>),
         to: Peer,
         datagram: Vec<u8>,
@@ -349,13 +341,13 @@ impl World {
         if let (Some(who), Some(_)) = (who, to.association) {
             return self.send_secured(at, who, datagram);
         }
-        self.travel(|| Event::ReachesDevice {
+        self.leave_node(at, || Event::ReachesDevice {
             to,
             datagram: datagram.clone(),
         });
     }
 
-    fn reply(&mut self, call: u64, step: Option<u64>, reply: &Reply) {
+    pub(super) fn reply(&mut self, call: u64, step: Option<u64>, reply: &Reply) {
         let what = match reply {
             Ok(DeviceReply::Submitted(Ok(_))) => "accepted",
             Ok(DeviceReply::Submitted(Err(_))) => "refused",
