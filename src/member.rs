@@ -295,16 +295,22 @@ impl Member {
         // What sessions are resumed with by their ids, all arbiters are told from then on.
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         // All are asked for before the first is waited for.
-        let handed_over = partitions.map(|(partition, epoch)| {
+        let asked = partitions.map(|(partition, epoch)| {
             let sessions = self.sessions.clone();
             let taken = actix_rt::spawn(taken_over(sessions, partition, is_first));
             ((partition, epoch), taken)
         });
-        for (lease, taken) in handed_over.collect::<Vec<_>>() {
-            let handed_over = taken.await.unwrap_or_default();
-            let (settings, _held) = self.held_settings().await;
-            self.parts.policies = PolicyCache::of(&self.rules, &settings);
-            self.parts.secrets.server_key = self.server_key.get();
+        let mut handed_over = Vec::new();
+        for (lease, taken) in asked.collect::<Vec<_>>() {
+            handed_over.push((lease, taken.await.unwrap_or_default()));
+        }
+        if handed_over.is_empty() {
+            return;
+        }
+        let (settings, _held) = self.held_settings().await;
+        self.parts.policies = PolicyCache::of(&self.rules, &settings);
+        self.parts.secrets.server_key = self.server_key.get();
+        for (lease, handed_over) in handed_over {
             let (parts, logging) = (&self.parts, &self.logging);
             self.arbiters
                 .begin(lease, parts, handed_over, logging)
