@@ -46,6 +46,7 @@ use campaigns::CampaignRecords;
 use delivering::Ledgers;
 use observing::SentNotifications;
 use plain::SentData;
+use reaching::HearingNodes;
 use routing::DatagramRouting;
 use secrecy::SealedMessages;
 use sending::SentSamples;
@@ -98,6 +99,8 @@ pub(crate) struct LawChecker {
     answered: HashSet<(Peer, AttemptKey)>,
     /// The samples that devices sent in Sends.
     pub(crate) sent_samples: SentSamples,
+    /// Through which nodes the messages of peers were heard.
+    pub(crate) heard_through: HearingNodes,
     /// What was sealed for devices and by them.
     pub(crate) sealed: SealedMessages,
     /// The data that devices sent over plain CoAP and UDP.
@@ -256,6 +259,7 @@ impl LawChecker {
             sent_notifications: SentNotifications::default(),
             answered: HashSet::new(),
             sent_samples: SentSamples::of(devices),
+            heard_through: HearingNodes::default(),
             sealed: SealedMessages::of(devices),
             sent_data: SentData::of(devices),
             ledgers: Ledgers::default(),

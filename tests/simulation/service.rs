@@ -320,8 +320,8 @@ impl Service {
         (!arbiter.is_leaving()).then(|| arbiter.run())
     }
 
-    /// The arbiter whose socket receives datagrams from a peer, unless they are lost.
-    pub(crate) fn dealt_to(&self, peer: Peer) -> Option<ArbiterRun> {
+    /// Who receives datagrams from a peer, unless they are lost.
+    pub(crate) fn dealt_to(&self, peer: Peer) -> Option<(Peer, ArbiterRun)> {
         let open: Vec<ArbiterRun> = self
             .shard_map
             .arbiters()

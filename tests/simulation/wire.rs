@@ -89,6 +89,7 @@ impl AnsweredBy {
 }
 
 const ACKNOWLEDGEMENT: u8 = 2;
+const RESET: u8 = 3;
 
 /// The header of a message.
 #[derive(Debug)]
@@ -139,6 +140,11 @@ impl<'a> Head<'a> {
     /// Whether it is an empty acknowledgement.
     pub(crate) fn is_empty_acknowledgement(&self) -> bool {
         self.kind == ACKNOWLEDGEMENT && self.code == 0
+    }
+
+    /// Whether it answers the message with its id: an acknowledgement or a Reset.
+    pub(crate) fn is_answer(&self) -> bool {
+        matches!(self.kind, ACKNOWLEDGEMENT | RESET)
     }
 
     /// Whether it contains the location of a registration.

@@ -18,6 +18,7 @@ impl LawChecker {
     pub(crate) fn left(&mut self, outcome: &SentDatagram<'_>, durable: &Durable) -> Verdict {
         speech::nothing_is_sent_before_it_is_saved(self, outcome.step)?;
         reaching::nothing_goes_to_another_address(self, outcome, durable)?;
+        reaching::an_answer_leaves_through_the_node_that_heard_its_message(self, outcome)?;
         let (Some(who), Some(head)) = (outcome.who, Head::of(outcome.datagram)) else {
             return Ok(());
         };

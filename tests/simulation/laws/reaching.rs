@@ -1,12 +1,56 @@
 //! Laws about reachability: where datagrams to a device go, and when its waiting requests are sent.
 
+use std::collections::{BTreeSet, HashMap};
+
 use engine::action::{Action, Protocol, Status};
 use engine::moment::Timestamp;
-use engine::peer::{Peer, Transport};
+use engine::peer::{LocalAddressId, Peer, Transport};
 use engine::step_event::UplinkKind;
 
 use super::{Decision, LawChecker, OpenExchange, SentDatagram, Verdict, hold, leaving};
 use crate::disk::Durable;
+use crate::wire::Head;
+
+/// Through which nodes the messages of peers were heard.
+#[derive(Default)]
+pub(crate) struct HearingNodes {
+    by_message: HashMap<(Peer, u16), BTreeSet<Option<LocalAddressId>>>,
+}
+
+impl HearingNodes {
+    /// A node has received a datagram. A message that cannot be read is answered, too.
+    pub(crate) fn note(&mut self, from: Peer, datagram: &[u8]) {
+        if let [_, _, high, low, ..] = *datagram {
+            let message_id = u16::from_be_bytes([high, low]);
+            let by_message = self.by_message.entry((from, message_id));
+            by_message.or_default().insert(from.local);
+        }
+    }
+}
+
+/// The answer to a message without DTLS leaves through a node that heard the message: a NAT lets
+/// nothing in from another one.
+pub(super) fn an_answer_leaves_through_the_node_that_heard_its_message(
+    laws: &LawChecker,
+    outcome: &SentDatagram<'_>,
+) -> Verdict {
+    let to = outcome.to;
+    let answer = Head::of(outcome.datagram).filter(Head::is_answer);
+    let Some(answer) = answer.filter(|_| to.transport == Transport::Coap) else {
+        return Ok(());
+    };
+    let heard = laws.heard_through.by_message.get(&(to, answer.message_id));
+    hold(
+        "an_answer_leaves_through_the_node_that_heard_its_message",
+        heard.is_some_and(|heard| heard.contains(&to.local)),
+        || {
+            format!(
+                "{answer:?} leaves for {to} through {:?}, and not {heard:?}",
+                to.local
+            )
+        },
+    )
+}
 
 /// A datagram to a device goes to the address its customer gave it, or to its peer.
 pub(super) fn nothing_goes_to_another_address(

@@ -7,9 +7,10 @@
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash as _, Hasher as _};
+use std::num::NonZeroU16;
 
 use engine::dispatch::shard_map::ArbiterId;
-use engine::peer::Peer;
+use engine::peer::{LocalAddressId, Peer};
 
 use super::ArbiterRun;
 
@@ -121,9 +122,9 @@ impl Nodes {
         }
     }
 
-    /// The arbiter that receives datagrams from a peer, unless they are lost: one of the node that
-    /// is chosen by the peer or, if that has none, of another one.
-    pub(super) fn dealt_to(&self, peer: Peer, open: &[ArbiterRun]) -> Option<ArbiterRun> {
+    /// Who receives datagrams from a peer, unless they are lost: an arbiter of the node that is
+    /// chosen by the peer or, if that has none, of another one. The peer says which node it was.
+    pub(super) fn dealt_to(&self, peer: Peer, open: &[ArbiterRun]) -> Option<(Peer, ArbiterRun)> {
         let mut hasher = DefaultHasher::new();
         (self.deal, peer).hash(&mut hasher);
         let (count, number) = (self.count as u64, hasher.finish());
@@ -140,7 +141,9 @@ impl Nodes {
         };
         let place = (number / count).checked_rem(receiving.len() as u64)?;
         let place = usize::try_from(place).expect("fewer than the arbiters");
-        receiving.get(place).map(|run| **run)
+        let local = u16::try_from(node + 1).ok().and_then(NonZeroU16::new);
+        let heard = peer.sent_to(local.map(LocalAddressId));
+        receiving.get(place).map(|run| (heard, **run))
     }
 }
 

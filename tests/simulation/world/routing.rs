@@ -24,10 +24,11 @@ impl World {
         if from.transport == Transport::Coaps {
             return self.record_reaches_service(from, datagram);
         }
-        let Some(at) = self.service.dealt_to(from) else {
+        let Some((from, at)) = self.service.dealt_to(from) else {
             self.census.lost_at_nodes += 1;
             return;
         };
+        self.laws.heard_through.note(from, datagram);
         let number = self.next_number();
         self.note(TraceEvent::ServiceHears {
             port: Self::port_of(from),

@@ -114,7 +114,7 @@ impl World {
 
     /// A record reaches a socket of the service.
     pub(super) fn record_reaches_service(&mut self, from: Peer, record: &[u8]) {
-        if let Some(at) = self.service.dealt_to(from) {
+        if let Some((from, at)) = self.service.dealt_to(from) {
             self.decide_secured(at, |associations, m, out| {
                 associations.handle_datagram(m, from, record, out);
             });
