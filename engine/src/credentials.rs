@@ -243,10 +243,12 @@ impl<'c, K: Clone + PartialEq> KeysOfKind<'c, K> {
         (set, self.issued.filter(|_| !ends_issued).cloned())
     }
 
-    /// Whether sessions whose handshake was at this time may be of a valid key.
+    /// Whether sessions whose handshake was at this time are of a valid key, whichever of them it
+    /// was.
     fn admit_since(&self, handshake_at: Timestamp) -> bool {
-        let current = self.issued.or(self.set);
-        current.is_some_and(|it| handshake_at >= it.admitted_since)
+        let credentials = || self.issued.into_iter().chain(self.set);
+        let mut since = credentials().map(|it| it.admitted_since);
+        credentials().next().is_some() && since.all(|since| handshake_at >= since)
     }
 }
 
@@ -413,6 +415,27 @@ mod tests {
         assert!(!admits(&second, "a", 25), "with the key that has ended");
         assert!(admits(&second, "a", 30));
         assert!(!DeviceCredentials::default().admit_session_of("a", at(99)));
+    }
+
+    #[test]
+    fn a_session_with_the_key_of_the_customer_ends_with_it_although_another_one_was_issued() {
+        let set = with_psk(Credential::replacing(None, psk("a", 1), at(1)));
+        let issued = set.issuing(Some(psk("a", 2)), None, at(2));
+        let issued = issued.psk_used(&psk("a", 2), at(3)).unwrap();
+        let both = DeviceCredentials {
+            psk: Some(Credential::replacing(
+                issued.psk.clone(),
+                psk("a", 3),
+                at(4),
+            )),
+            ..issued
+        };
+        let again = both.issuing(Some(psk("a", 4)), None, at(5));
+        assert!(again.admit_session_of("a", at(5)));
+        let used = again.psk_used(&psk("a", 3), at(6)).unwrap();
+        assert_eq!(all_of(&used), [4, 2, 3]);
+        assert!(!used.admit_session_of("a", at(5)), "it may be of the first");
+        assert!(used.admit_session_of("a", at(6)));
     }
 
     #[test]
