@@ -97,6 +97,8 @@ pub struct Arbiter<H, R> {
     timers: BTreeSet<(Timestamp, Timer)>,
     /// The start, until every device is restored.
     startup: Option<Startup>,
+    /// Devices that the start has left to a restoration on demand, which may not have ended.
+    left_by_startup: Vec<DeviceKey>,
     /// A stop began: no device is woken, and none is restored except on demand.
     is_quiet: bool,
 }
@@ -149,7 +151,7 @@ enum Timer {
     Device(DeviceKey),
     /// Read a page of the start again.
     Page(DeviceKey),
-    /// The restored devices have announced their peers.
+    /// The restored devices have announced their peers, unless some are still being restored.
     Settled,
 }
 
@@ -179,6 +181,7 @@ impl<H, R> Arbiter<H, R> {
             deadlines: Deadlines::default(),
             timers: BTreeSet::new(),
             startup: None,
+            left_by_startup: Vec::new(),
             is_quiet: false,
         }
     }
@@ -410,6 +413,8 @@ impl<H, R> Arbiter<H, R> {
             if startup.counts(key) && self.devices.get(key).is_none() {
                 self.load(key, out);
                 self.spawn(key, restored, out);
+            } else if self.is_being_restored(key) {
+                self.left_by_startup.push(key);
             }
         }
         self.go_on_starting(now, page.next, out);
@@ -516,7 +521,7 @@ impl<H, R> Arbiter<H, R> {
                 Timer::Device(_) => {}
                 Timer::Unfinished => self.drop_unfinished(out),
                 Timer::Page(first) => self.read_page(first, out),
-                Timer::Settled => self.note_restored(),
+                Timer::Settled => self.settle(now),
             }
         }
         for _ in 0..WAKES_PER_TURN {
@@ -611,8 +616,7 @@ impl<H, R> Arbiter<H, R> {
 
     /// Whether a device is in memory, or will be restored by a timer.
     pub fn owns(&self, key: DeviceKey) -> bool {
-        let mut timers = self.timers.iter();
-        self.devices.get(key).is_some() || timers.any(|(_, timer)| *timer == Timer::Device(key))
+        self.devices.get(key).is_some() || self.has_timer(Timer::Device(key))
     }
 
     /// The number of datagrams that wait for a look-up.
@@ -1035,17 +1039,38 @@ impl<H, R> Arbiter<H, R> {
         }
         out.push_back(ArbiterEffect::Progress(startup.restored_all(now)));
         match startup.restored() {
-            0 => self.note_restored(),
+            0 => self.settle(now),
             // The last of them have yet to announce their peers.
             1.. => self.set_timer(now, SETTLED_AFTER_MS, Timer::Settled),
         }
         self.startup = None;
     }
 
-    fn note_restored(&mut self) {
-        if !self.is_quiet {
-            self.router.note_restoration(Restoration::Complete);
+    /// Ends the restoration once all devices have had the time to announce their peers.
+    fn settle(&mut self, now: Timestamp) {
+        if self.is_quiet {
+            return;
         }
+        if self.left_by_startup.is_empty() {
+            return self.router.note_restoration(Restoration::Complete);
+        }
+        let mut left = std::mem::take(&mut self.left_by_startup);
+        left.retain(|key| self.is_being_restored(*key));
+        self.left_by_startup = left;
+        self.set_timer(now, SETTLED_AFTER_MS, Timer::Settled);
+    }
+
+    /// Whether a device is read from the store, or will be soon.
+    fn is_being_restored(&self, key: DeviceKey) -> bool {
+        match self.devices.get(key) {
+            Some(Child::Restoring(_)) => true,
+            Some(Child::Running { .. } | Child::Parked) => false,
+            None => self.has_timer(Timer::Device(key)),
+        }
+    }
+
+    fn has_timer(&self, timer: Timer) -> bool {
+        self.timers.iter().any(|(_, it)| *it == timer)
     }
 
     fn set_timer(&mut self, now: Timestamp, ms: i64, timer: Timer) {

@@ -397,6 +397,12 @@ impl Service {
         self.arbiters.get(&self.arbiter_of(who))?.machine(who)
     }
 
+    /// Whether a device has panicked too often to be restored.
+    pub(crate) fn is_parked(&self, who: usize) -> bool {
+        let home = self.arbiters.get(&self.arbiter_of(who));
+        home.is_some_and(|arbiter| arbiter.is_parked(who))
+    }
+
     /// Whether a device has nothing in progress.
     pub(crate) fn is_at_rest(&self, who: usize) -> bool {
         let home = self.arbiters.get(&self.arbiter_of(who));

@@ -6,7 +6,7 @@ use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageId};
 
 use super::input::{ActorExit, DeviceCommand, DeviceInput, StoreUnavailable};
-use super::{CROWDED_RETRY_MS, STORE_RETRY_MS};
+use super::{CROWDED_RETRY_MS, SETTLED_AFTER_MS, STORE_RETRY_MS};
 use crate::dispatch::peer_table::PeerBinding;
 use crate::dispatch::{DevicesAtAddress, DropReason, RateScope};
 use crate::known_devices::DeviceMark;
@@ -106,6 +106,21 @@ fn what_may_be_of_a_device_that_is_not_restored_is_neither_answered_nor_noted() 
     assert_eq!(here.receives(&answer()), ["forward [1] to 1"]);
     let not_restored = ["drop 1: NotRestored"];
     assert_eq!(there.receives_forwarded(&mut here), not_restored);
+}
+
+#[test]
+fn the_start_awaits_a_device_that_is_being_restored_on_demand() {
+    let [mut fixture] = ArbiterFixture::starting();
+    fixture.command("caller", DeviceCommand::Inspect);
+    fixture.reads_page(&[METER]);
+    fixture.passes(SETTLED_AFTER_MS);
+    assert_eq!(fixture.receives(&answer()), ["drop 1: NotRestored"]);
+    fixture.restored();
+    fixture.spawned(METER);
+    fixture.passes(SETTLED_AFTER_MS);
+    assert_eq!(fixture.receives(&answer()), ["drop 2: NotRestored"]);
+    fixture.passes(SETTLED_AFTER_MS);
+    assert_eq!(fixture.receives(&answer()), ["drop 3: UnknownPeer"]);
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub(crate) fn live_devices_are_restored(service: &Service, durable: &Durable) ->
 }
 
 /// What comes from the peer of a registered device is not taken for a stranger's while no arbiter
-/// has restored the device.
+/// has restored the device, unless it is parked.
 pub(crate) fn a_device_that_is_not_restored_is_no_stranger(
     service: &Service,
     durable: &Durable,
@@ -68,7 +68,8 @@ pub(crate) fn a_device_that_is_not_restored_is_no_stranger(
         durable.exists(*who) && record.registration.is_some() && record.peer == Some(sender)
     };
     let mut registered = (0..durable.devices()).filter(is_there);
-    let refused = registered.find(|who| service.machine(*who).is_none());
+    let refused =
+        registered.find(|who| service.machine(*who).is_none() && !service.is_parked(*who));
     hold(
         "a_device_that_is_not_restored_is_no_stranger",
         refused.is_none(),

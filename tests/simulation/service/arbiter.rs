@@ -1,7 +1,7 @@
 //! The shell of an arbiter in the simulation: performs the effects of its machine one after the
 //! other, and runs the actors of its devices.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -69,6 +69,7 @@ pub(crate) struct Arbiter {
     outgoing: BTreeMap<ArbiterId, ForwardBatch>,
     /// How often the unfinished bodies of a device had to give way.
     bodies_dropped: u64,
+    parked: BTreeSet<usize>,
     armed_at: Option<Timestamp>,
 }
 
@@ -104,6 +105,7 @@ impl Arbiter {
             is_unloaded: false,
             outgoing: BTreeMap::new(),
             bodies_dropped: 0,
+            parked: BTreeSet::new(),
             armed_at: None,
             directory,
         }
@@ -416,6 +418,7 @@ impl Arbiter {
                 if failure == ActorFailure::Panicked {
                     let who = self.directory.who(key);
                     let parked = verdict == Verdict::Park;
+                    self.parked.extend(parked.then_some(who));
                     turn.acts.push(ArbiterAct::Fell { who, parked });
                 }
             }
@@ -650,6 +653,11 @@ impl Arbiter {
         let kept = actors.filter(|actor| !actor.is_to_drop());
         let bytes: usize = kept.map(|it| it.cell.device().unfinished_bytes()).sum();
         bytes.saturating_sub(BOUNDS.unfinished_bytes_max)
+    }
+
+    /// Whether a device has panicked too often to be restored here.
+    pub(crate) fn is_parked(&self, who: usize) -> bool {
+        self.parked.contains(&who)
     }
 
     /// How often the unfinished bodies of a device had to give way.
