@@ -26,7 +26,7 @@ use engine::setting::SettingState;
 use protocol::lwm2m::path::Path;
 
 use crate::endpoints::EndpointBehaviour;
-use crate::service::ArbiterRun;
+use crate::service::{ArbiterRun, deliverer_in};
 use campaigns::Campaigns;
 pub(crate) use campaigns::RowMove;
 use history::History;
@@ -285,9 +285,7 @@ impl Durable {
             Owner::Nobody => return false,
             Owner::Shard { shard, epoch } => (self.shard_map.arbiter_of(shard), epoch),
             Owner::Deliveries { partition, epoch } => {
-                let number = u16::from(partition.0) % self.shard_map.count();
-                let id = self.shard_map.numbered(number);
-                (id.expect("fewer than the arbiters"), epoch)
+                (deliverer_in(self.shard_map, partition), epoch)
             }
         };
         self.epochs.get(&id).is_some_and(|last| epoch < *last)

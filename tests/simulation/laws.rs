@@ -512,13 +512,7 @@ impl LawChecker {
         self.undurable.clear();
         self.sent_data.crashed();
         self.routing.crashed();
-        self.bootstraps.crashed();
-        self.is_alive.fill(false);
-        self.is_crashed.fill(true);
-        self.open.iter_mut().for_each(|open| *open = None);
-        self.uplinks
-            .iter_mut()
-            .for_each(|record| record.last_reply = None);
+        (0..self.is_alive.len()).for_each(|who| self.arbiter_ended(who));
         self.nothing_is_forgotten(durable)
     }
 }

@@ -48,10 +48,16 @@ fn registered() -> World {
 
 /// A still world with this many arbiters and registered devices.
 fn spread(arbiters: usize, devices: usize) -> World {
-    let mut world = World::with(WorldSettings {
+    all_registered(WorldSettings {
         arbiters,
         ..WorldSettings::still(devices)
-    });
+    })
+}
+
+/// A world with these settings in which all devices are registered.
+fn all_registered(settings: WorldSettings) -> World {
+    let devices = settings.devices;
+    let mut world = World::with(settings);
     for who in 0..devices {
         world.switch_on(who);
     }

@@ -21,7 +21,7 @@ use engine::device::Device;
 use engine::dispatch::Classified;
 use engine::dispatch::shard_map::{ArbiterId, ShardMap};
 use engine::effect::{SendOutcome, SendRefusal};
-use engine::ids::{DestinationId, DeviceKey, Endpoint};
+use engine::ids::{DestinationId, DeviceKey, Endpoint, Partition};
 use engine::known_devices::KnownDevices;
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
@@ -303,10 +303,7 @@ impl Service {
 
     /// The arbiter of the node that delivers to a destination.
     pub(crate) fn deliverer_of(&self, id: DestinationId) -> ArbiterId {
-        let number = u16::from(id.partition().0) % self.shard_map.count();
-        self.shard_map
-            .numbered(number)
-            .expect("fewer than the arbiters")
+        deliverer_in(self.shard_map, id.partition())
     }
 
     /// The present run of an arbiter; none while its partition moves.
@@ -328,6 +325,11 @@ impl Service {
             .filter_map(|id| self.open_run_of(id))
             .collect();
         self.nodes.dealt_to(peer, &open)
+    }
+
+    /// Whether an arbiter still runs.
+    pub(crate) fn has(&self, at: ArbiterRun) -> bool {
+        self.run_of(at.id) == Some(at)
     }
 
     /// An arbiter, if it still runs.
@@ -408,6 +410,13 @@ impl Service {
         let home = self.arbiters.get(&self.arbiter_of(who));
         home.is_some_and(|arbiter| arbiter.is_at_rest(who))
     }
+}
+
+/// The arbiter of the node that delivers to the destinations of a partition.
+pub(crate) fn deliverer_in(shard_map: ShardMap, partition: Partition) -> ArbiterId {
+    let number = u16::from(partition.0) % shard_map.count();
+    let deliverer = shard_map.numbered(number);
+    deliverer.expect("fewer than the arbiters")
 }
 
 /// The numbers of the datagrams in an input.

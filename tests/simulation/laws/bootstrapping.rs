@@ -40,11 +40,6 @@ impl BootstrapRecords {
         }
     }
 
-    /// The service crashed, and begins no bootstrap again.
-    pub(super) fn crashed(&mut self) {
-        self.under_way.clear();
-    }
-
     /// The machine of a device has ended, and begins no bootstrap again.
     pub(super) fn ended(&mut self, who: usize) {
         self.under_way.remove(&who);

@@ -5,7 +5,7 @@ use engine::arbiter::input::DeviceCommand;
 use harness::device::SimulatedDevice;
 use protocol::lwm2m::value::Value;
 
-use super::{MINUTE, S, TEMPERATURE, World, ZONE, attempts, now, observe, read};
+use super::{MINUTE, S, TEMPERATURE, World, ZONE, all_registered, attempts, now, observe, read};
 use crate::callers::Answer;
 use crate::settings::{Kinds, WorldSettings};
 
@@ -133,17 +133,12 @@ fn sessions_move_with_their_partition() {
 
 /// A still world of five partitions at three nodes, with this many registered devices.
 fn among_nodes(devices: usize, kinds: Kinds) -> World {
-    let mut world = World::with(WorldSettings {
+    all_registered(WorldSettings {
         arbiters: 5,
         nodes: 3,
         kinds,
         ..WorldSettings::still(devices)
-    });
-    for who in 0..devices {
-        world.switch_on(who);
-    }
-    world.pass(MINUTE);
-    world
+    })
 }
 
 impl World {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use engine::action::Status;
 use harness::device::SimulatedDevice;
 
-use super::{MINUTE, S, World, ZONE, now, read};
+use super::{MINUTE, S, World, ZONE, all_registered, now, read};
 use crate::settings::{Kinds, WorldSettings};
 
 /// The devices with a Connection ID; device 0 has none.
@@ -148,16 +148,11 @@ impl World {
 
 /// A still world of three devices with DTLS, which are registered.
 fn secured(arbiters: usize) -> World {
-    let mut world = World::with(WorldSettings {
+    all_registered(WorldSettings {
         arbiters,
         kinds: Kinds::Secured,
         ..WorldSettings::still(3)
-    });
-    for who in 0..3 {
-        world.switch_on(who);
-    }
-    world.pass(MINUTE);
-    world
+    })
 }
 
 /// Waits until the service is up, and lets every device be heard.

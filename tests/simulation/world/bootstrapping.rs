@@ -41,7 +41,7 @@ impl World {
     }
 
     pub(super) fn bootstrap_read(&mut self, of: PreparedStep) {
-        if self.service.arbiter_mut(of.at).is_none() {
+        if !self.service.has(of.at) {
             return;
         }
         if self.read().is_err() || !self.disk.durable.exists(of.who) {

@@ -322,7 +322,7 @@ impl World {
     }
 
     pub(super) fn image_read(&mut self, of: DeviceStep, range: &ImageRange) {
-        if self.service.arbiter_mut(of.at).is_none() {
+        if !self.service.has(of.at) {
             return;
         }
         let read = self.read().map_err(|_| ImageUnreadable);

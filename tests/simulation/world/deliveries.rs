@@ -19,7 +19,7 @@ use crate::disk::Author;
 use crate::endpoints::TIMEOUT_MS;
 use crate::event::{Event, EventsInTransit};
 use crate::laws::delivering;
-use crate::service::CommitResult;
+use crate::service::{CommitResult, deliverer_in};
 use crate::trace::TraceEvent;
 use crate::world::customers::customer;
 
@@ -44,14 +44,11 @@ impl World {
     /// A node gives a partition up, or has lost it: it does not deliver to its destinations any
     /// more.
     pub(super) fn end_forwarders_of(&mut self, deliverer: ArbiterId) {
-        let service = &mut self.service;
-        let number = |partition: Partition| u16::from(partition.0) % service.shard_map().count();
-        let own: Vec<Partition> = Partition::all()
-            .filter(|it| number(*it) == deliverer.number())
-            .collect();
-        for partition in own {
-            let ended = service.deliveries.forwarders.forget_partition(partition);
-            for id in service.deliveries.remove(&ended) {
+        let shard_map = self.service.shard_map();
+        for partition in Partition::all().filter(|it| deliverer_in(shard_map, *it) == deliverer) {
+            let deliveries = &mut self.service.deliveries;
+            let ended = deliveries.forwarders.forget_partition(partition);
+            for id in deliveries.remove(&ended) {
                 self.links.remove(&id);
             }
         }

@@ -60,7 +60,7 @@ impl World {
     }
 
     pub(super) fn paged(&mut self, at: ArbiterRun, first: DeviceKey, mut page: RestorePage) {
-        if self.service.arbiter_mut(at).is_none() {
+        if !self.service.has(at) {
             return;
         }
         self.census.pages += 1;

@@ -129,7 +129,7 @@ impl World {
     }
 
     pub(super) fn associations_due(&mut self, at: ArbiterRun) {
-        if self.service.run_of(at.id) == Some(at) {
+        if self.service.has(at) {
             self.service.associations.disarm(at.id, self.now_ms);
             self.decide_secured(at, Associations::handle_timeout);
         }
@@ -141,7 +141,7 @@ impl World {
         at: ArbiterRun,
         (claim, identity): (ClaimId, &ClaimedIdentity),
     ) {
-        if self.service.run_of(at.id) != Some(at) {
+        if !self.service.has(at) {
             return;
         }
         let durable = &self.disk.durable;
@@ -249,7 +249,7 @@ impl World {
         at: ArbiterRun,
         input: impl FnOnce(&mut Associations, &mut SecureMoment<'_>, &mut Vec<AssociationEffect>),
     ) {
-        if self.service.run_of(at.id) != Some(at) {
+        if !self.service.has(at) {
             return;
         }
         let mut effects = Vec::new();
