@@ -422,14 +422,7 @@ mod tests {
         let set = with_psk(Credential::replacing(None, psk("a", 1), at(1)));
         let issued = set.issuing(Some(psk("a", 2)), None, at(2));
         let issued = issued.psk_used(&psk("a", 2), at(3)).unwrap();
-        let both = DeviceCredentials {
-            psk: Some(Credential::replacing(
-                issued.psk.clone(),
-                psk("a", 3),
-                at(4),
-            )),
-            ..issued
-        };
+        let both = setting(issued, psk("a", 3), at(4));
         let again = both.issuing(Some(psk("a", 4)), None, at(5));
         assert!(again.admit_session_of("a", at(5)));
         let used = again.psk_used(&psk("a", 3), at(6)).unwrap();
@@ -483,14 +476,7 @@ mod tests {
         let set = with_psk(Credential::replacing(None, psk("a", 1), at(1)));
         let issued = set.issuing(Some(psk("a", 2)), None, at(2));
         let issued = issued.psk_used(&psk("a", 2), at(3)).unwrap();
-        let both = DeviceCredentials {
-            psk: Some(Credential::replacing(
-                issued.psk.clone(),
-                psk("a", 4),
-                at(4),
-            )),
-            ..issued
-        };
+        let both = setting(issued, psk("a", 4), at(4));
         assert_eq!(all_of(&both), [2, 4, 1]);
         assert_eq!(both.use_of(&psk("a", 4)), KeyUse::All);
         assert_eq!(both.use_of(&psk("a", 1)), KeyUse::Bootstrap);
@@ -576,6 +562,12 @@ mod tests {
     fn all_of(credentials: &DeviceCredentials) -> Vec<u8> {
         let keys = credentials.psks();
         keys.map(|psk| psk.key.as_bytes()[0]).collect()
+    }
+
+    /// The customer sets another key.
+    fn setting(credentials: DeviceCredentials, key: Psk, at: Timestamp) -> DeviceCredentials {
+        let psk = Some(Credential::replacing(credentials.psk, key, at));
+        DeviceCredentials { psk, ..credentials }
     }
 
     fn with_psk(psk: Credential<Psk>) -> DeviceCredentials {

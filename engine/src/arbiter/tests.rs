@@ -85,7 +85,10 @@ fn a_send_from_a_peer_without_a_device_goes_to_the_only_device_with_the_address(
     let nobody = ["drop 2: UnknownPeer", "send 4.04"];
     assert_eq!(fixture.finds_devices(DevicesAtAddress::Nobody), nobody);
     let [stranger] = fixture.arbiter.strangers().try_into().unwrap();
-    assert_eq!(stranger.answer, Some(Code::NOT_FOUND));
+    assert_eq!(
+        (stranger.count, stranger.answer),
+        (1, Some(Code::NOT_FOUND))
+    );
 }
 
 #[test]
