@@ -4,10 +4,10 @@
 //! ```text
 //!           state 0: Write /5/0/1      state 2: Execute /5/0/2      accepted
 //!  Offers ------------------> Downloads ----------> Applies ------------> Installs
-//!   ^ |                        ^ |                   ^ |                     | registered
-//!   | '--> Pushes -------------' |                   | |                     v
-//!   |      Write /5/0/0          |      retries left | |     state 2      Verifies
-//!   |                            |                   '-+---------------------|
+//!   ^ |                        ^ |                   ^ |\                    | registered
+//!   | '--> Pushes -------------' |                   | | '--------------.    v
+//!   |      Write /5/0/0          |      retries left | |   registered    '-> Verifies
+//!   |                            |                   '-+---------------------| state 2
 //!   '------ retries left --------+---- result >= 2 ----+---------------------+--> FAILED
 //!                                                      '--- result 1 --------+--> SUCCEEDED
 //! ```
@@ -20,7 +20,8 @@
 //! A device may restart while it installs, and then have neither state nor result. The version of
 //! its firmware (`/3/0/3`) is read before it is told to install the image, and again if it comes
 //! back in state 0 or 1 without a result: another version is that of the image. If it is still in
-//! state 2, it did not install the image.
+//! state 2, it did not install the image, and to tell it again is another try. That counts also if
+//! it never answered that it installs the image: devices restart before their answer leaves.
 //!
 //! A Write of the image that breaks off goes on where it stood, if the device still has what it
 //! acknowledged. Otherwise the device answers 4.08, and the Write begins anew.
@@ -79,6 +80,8 @@ pub(super) struct OngoingUpdate {
     /// Whether the device registered since the last read, or may have done so before the service
     /// began: it may have restarted.
     may_have_restarted: bool,
+    /// Whether the device may have been told to install the image, in step [`UpdateStep::Applies`].
+    may_be_told: bool,
     /// Why the device refused to install the image, until its state is read: it may have installed
     /// the image, and received the request again.
     install_refused: Option<String>,
@@ -145,6 +148,7 @@ impl OngoingUpdate {
             is_continued: false,
             pushes_lost: 0,
             may_have_restarted: true,
+            may_be_told: true,
             install_refused: None,
         }
     }
@@ -195,12 +199,34 @@ impl OngoingUpdate {
         self.pushed = Some(position);
     }
 
-    /// The device registered.
-    pub(super) fn note_registered(&mut self) {
+    /// The next request leaves.
+    pub(super) fn note_requested(&mut self) {
+        self.may_be_told |= self.next == UpdateRequest::Apply;
+    }
+
+    /// The device registered: it may have restarted. Its record is saved with the registration.
+    pub(super) fn note_registered(&mut self) -> UpdateProgress {
         self.may_have_restarted = true;
-        if self.update.step == UpdateStep::Installs {
-            self.update.step = UpdateStep::Verifies;
+        match self.update.step {
+            UpdateStep::Applies if self.may_be_told => {
+                self.update.step = UpdateStep::Verifies;
+                UpdateProgress::Moved
+            }
+            UpdateStep::Installs => {
+                self.update.step = UpdateStep::Verifies;
+                UpdateProgress::Same
+            }
+            UpdateStep::Offers
+            | UpdateStep::Pushes
+            | UpdateStep::Downloads
+            | UpdateStep::Applies
+            | UpdateStep::Verifies => UpdateProgress::Same,
         }
+    }
+
+    /// Whether the device registered since the request in flight told it to install the image.
+    pub(super) fn registered_since_told(&self) -> bool {
+        self.next == UpdateRequest::Apply && self.update.step == UpdateStep::Verifies
     }
 
     /// The device registered or updated its registration.
@@ -257,11 +283,11 @@ impl OngoingUpdate {
                 self.read_later(now);
                 UpdateProgress::Moved
             }
-            (Applies, 2, 0) => match install_refused {
+            (Applies | Verifies, 2, 0) => match install_refused {
                 Some(why) => UpdateProgress::Failed(why),
+                None if self.update.step == Verifies => self.install_again(),
                 None => self.request_now(UpdateRequest::Apply),
             },
-            (Verifies, 2, 0) => self.install_again(),
             (Applies | Verifies, 0 | 1, 0) => self.request_now(UpdateRequest::ReadVersion),
             (Pushes | Downloads | Applies | Installs | Verifies, ..) => self.wait(now),
         }
@@ -277,9 +303,7 @@ impl OngoingUpdate {
         match self.update.step {
             UpdateStep::Pushes | UpdateStep::Downloads => {
                 self.update.version_before = version;
-                self.update.step = UpdateStep::Applies;
-                self.request_now(UpdateRequest::Apply);
-                UpdateProgress::Moved
+                self.install()
             }
             UpdateStep::Applies | UpdateStep::Verifies => {
                 match (&self.update.version_before, version) {
@@ -310,11 +334,17 @@ impl OngoingUpdate {
             }
             Some(left) => {
                 self.update.retries_left = left;
-                self.update.step = UpdateStep::Applies;
-                self.request_now(UpdateRequest::Apply);
-                UpdateProgress::Moved
+                self.install()
             }
         }
+    }
+
+    /// Has the device install the image that it has.
+    fn install(&mut self) -> UpdateProgress {
+        self.update.step = UpdateStep::Applies;
+        self.may_be_told = false;
+        self.request_now(UpdateRequest::Apply);
+        UpdateProgress::Moved
     }
 
     /// Decides how the device gets the image. An earlier one is cleared first.
@@ -364,7 +394,10 @@ impl OngoingUpdate {
                 self.read_later(now);
             }
             UpdateRequest::Apply => {
-                self.update.step = UpdateStep::Installs;
+                // Not if it registered before its answer arrived.
+                if self.update.step == UpdateStep::Applies {
+                    self.update.step = UpdateStep::Installs;
+                }
                 self.read_later(now);
             }
         }

@@ -48,16 +48,21 @@ fn a_device_without_power_during_the_download_gets_the_image_in_another_try() {
 
 #[test]
 fn a_device_without_power_during_the_installation_is_told_to_install_again_within_its_retries() {
-    for (retries, installations, state) in
-        [(0, 1, UpdateState::Failed), (1, 2, UpdateState::Succeeded)]
-    {
+    let cases = [
+        (Manner::Piggybacked, 0, 1, UpdateState::Failed),
+        (Manner::Piggybacked, 1, 2, UpdateState::Succeeded),
+        (Manner::AcknowledgeOnly, 0, 1, UpdateState::Failed),
+        (Manner::AcknowledgeOnly, 1, 2, UpdateState::Succeeded),
+    ];
+    for (manner, retries, installations, state) in cases {
         let mut world = updatable(1);
+        world.answers(FIRMWARE_UPDATE, manner);
         let rules = CampaignRules {
             retries,
             ..rules(&world)
         };
         let id = world.create_campaign(&[0], rules);
-        while world.states(id) != [UpdateState::Updating] {
+        while world.installations(0) == 0 {
             world.pass(S / 10);
         }
         world.does(0, "is rebooted", SimulatedDevice::reboot);

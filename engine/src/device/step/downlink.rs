@@ -122,8 +122,8 @@ impl Step<'_> {
                 self.end_send(Err(why.to_owned()));
             }
             TransferTimeout::NotYet => {}
-            // A device whose campaign ended must not be told once more to install the image.
-            TransferTimeout::Retransmit if self.is_of_ended_update() => {}
+            // A device must not be told once more to install the image.
+            TransferTimeout::Retransmit if self.is_outdated_for_update() => {}
             TransferTimeout::Retransmit => {
                 if !self.exchange.is_under_way() {
                     self.note(TimelineEvent::DatagramRepeated);
@@ -223,16 +223,20 @@ impl Step<'_> {
         self.exchange.send(&mut self.cx);
     }
 
-    /// Whether the request in flight has expired, or its campaign has ended.
+    /// Whether the request in flight has expired, or is of no use to the update any more.
     fn has_expired(&self) -> bool {
         let action = self.action_in_flight();
-        action.is_some_and(|action| action.expires_at <= self.cx.now()) || self.is_of_ended_update()
+        action.is_some_and(|action| action.expires_at <= self.cx.now())
+            || self.is_outdated_for_update()
     }
 
     fn expire_in_flight(&mut self) {
         self.note(TimelineEvent::GaveUp);
         self.exchange
             .note_ending(ExchangeOutcome::NotAnswered, self.cx.out);
+        if let Some(campaign) = self.exchange.campaign() {
+            self.update_unanswered(campaign);
+        }
         self.end_exchange();
         self.expire_actions();
     }
@@ -486,7 +490,7 @@ impl Step<'_> {
     pub(super) fn unanswered(&mut self, ending: ExchangeOutcome, why: &str) {
         self.exchange.note_ending(ending, self.cx.out);
         self.note(TimelineEvent::GaveUp);
-        let is_wanted = !self.is_of_ended_update();
+        let is_wanted = !self.is_outdated_for_update();
         let Some(ended) = self.end_exchange() else {
             return;
         };

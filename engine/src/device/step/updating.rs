@@ -98,12 +98,13 @@ impl Step<'_> {
             self.conclude_update(UpdateState::Skipped, Some(why));
             return None;
         }
-        let message = self.update_message(campaign, AttemptState::default());
-        if message.is_none() {
+        let Some(message) = self.update_message(campaign, AttemptState::default()) else {
             let why = "the device supports no format in which it can be requested";
             self.conclude_update(UpdateState::Skipped, Some(why));
-        }
-        Some((ExchangeTarget::Update(campaign), message?))
+            return None;
+        };
+        self.update_of(campaign)?.note_requested();
+        Some((ExchangeTarget::Update(campaign), message))
     }
 
     /// The message of the next request, without the formats that were refused; none if the campaign
@@ -295,7 +296,8 @@ impl Step<'_> {
     /// The device registered, perhaps because it restarted.
     pub(super) fn note_registered_for_update(&mut self) {
         if let Some(ongoing) = self.cx.update.as_deref_mut() {
-            ongoing.note_registered();
+            let progress = ongoing.note_registered();
+            self.take_progress(progress);
         }
     }
 
@@ -400,11 +402,14 @@ impl Step<'_> {
         }
     }
 
-    /// Whether the request in flight is for an update whose campaign has ended.
-    pub(super) fn is_of_ended_update(&self) -> bool {
-        let ongoing = self.cx.update.as_deref().map(|it| it.update.campaign);
-        let in_flight = self.exchange.campaign();
-        in_flight.is_some() && in_flight != ongoing
+    /// Whether the request in flight must not be repeated: its campaign has ended, or the device was
+    /// told to install the image and registered since. It may have restarted, and would take the
+    /// same message for another.
+    pub(super) fn is_outdated_for_update(&self) -> bool {
+        let ongoing = self.cx.update.as_deref();
+        self.exchange.campaign().is_some_and(|campaign| {
+            ongoing.is_none_or(|it| it.update.campaign != campaign || it.registered_since_told())
+        })
     }
 
     /// The update, while it is that of this campaign.

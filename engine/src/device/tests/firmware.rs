@@ -115,13 +115,7 @@ fn a_failure_is_final_unless_retries_are_left() {
 
 #[test]
 fn an_image_is_not_installed_again_after_a_restart() {
-    let mut fixture = updatable();
-    fixture.begin_update(0);
-    reported(&mut fixture, 0, 0);
-    answered(&mut fixture, Code::CHANGED);
-    later(&mut fixture, 2 * S);
-    let told = has_image(&mut fixture);
-    assert_eq!(told.last(), sent("CON POST /5/0/2 m5").last());
+    let mut fixture = told(0);
     fixture.restart();
     assert_eq!(step_of(&fixture), Some(UpdateStep::Applies));
     assert_eq!(without_record(fixture.timeout()), read("m6"));
@@ -136,12 +130,7 @@ fn an_image_is_not_installed_again_after_a_restart() {
 
 #[test]
 fn an_order_to_install_that_was_lost_is_repeated() {
-    let mut fixture = updatable();
-    fixture.begin_update(0);
-    reported(&mut fixture, 0, 0);
-    answered(&mut fixture, Code::CHANGED);
-    later(&mut fixture, 2 * S);
-    has_image(&mut fixture);
+    let mut fixture = told(0);
     fixture.restart();
     fixture.timeout();
     let repeated = sent("CON POST /5/0/2 m7");
@@ -197,6 +186,62 @@ fn a_device_that_restarted_before_it_installed_is_told_again_within_its_retries(
 }
 
 #[test]
+fn a_device_that_restarted_before_it_answered_is_told_again_within_its_retries() {
+    let updating = state("Downloaded", "Updating", 900, "");
+    let again = all([
+        state("Updating", "Downloaded", 900, ""),
+        sent("CON POST /5/0/2 m7"),
+    ]);
+    let why = "the device restarted before it had installed the image";
+    let failed = state("Updating", "Failed", 0, why);
+    for (retries, expected) in [(1, again), (0, failed)] {
+        for restarts in [false, true] {
+            let mut fixture = told(retries);
+            if restarts {
+                fixture.restart();
+            }
+            let mut registered = fixture.register_with(&["lwm2m=1.1"], UPDATABLE);
+            registered.retain(|line| updating.contains(line));
+            assert_eq!(registered, updating);
+            assert_eq!(step_of(&fixture), Some(UpdateStep::Verifies));
+            let mut lines = Lines::new();
+            while lines != read("m6") {
+                lines = without_record(fixture.next_deadline());
+                assert!(!lines.concat().contains("/5/0/2"), "{lines:?}");
+            }
+            assert_eq!(reported(&mut fixture, 2, 0), expected);
+        }
+    }
+}
+
+#[test]
+fn a_device_that_registers_before_it_is_told_to_install_loses_no_try() {
+    let mut fixture = updatable();
+    fixture.begin_update(0);
+    reported(&mut fixture, 0, 0);
+    answered(&mut fixture, Code::CHANGED);
+    later(&mut fixture, 2 * S);
+    reported(&mut fixture, 2, 0);
+    fixture.ask(read_action("/3/0/9"));
+    says_version(&mut fixture, "1.4.0");
+    fixture.register_with(&["lwm2m=1.1"], UPDATABLE);
+    assert_eq!(step_of(&fixture), Some(UpdateStep::Applies));
+    let told = without_record(fixture.answer(Code::CONTENT, "5"));
+    assert_eq!(told.last(), sent("CON POST /5/0/2 m6").last());
+}
+
+#[test]
+fn a_device_that_registered_may_answer_afterwards_that_it_installs() {
+    let mut fixture = told(0);
+    fixture.register_with(&["lwm2m=1.1"], UPDATABLE);
+    answered(&mut fixture, Code::CHANGED);
+    assert_eq!(step_of(&fixture), Some(UpdateStep::Verifies));
+    assert_eq!(later(&mut fixture, 2 * S), read("m6"));
+    let succeeded = state("Updating", "Succeeded", 900, "");
+    assert_eq!(reported(&mut fixture, 0, 1), succeeded);
+}
+
+#[test]
 fn a_device_that_restarted_without_a_result_is_judged_by_its_version() {
     let same = "the device has neither the image nor another version (/3/0/3)";
     let tries_again = all([
@@ -232,12 +277,7 @@ fn a_device_that_refuses_to_install_an_image_may_have_installed_it() {
         ((0, 1), state("Downloaded", "Succeeded", 900, "")),
         ((2, 0), state("Downloaded", "Failed", 0, why)),
     ] {
-        let mut fixture = updatable();
-        fixture.begin_update(0);
-        reported(&mut fixture, 0, 0);
-        answered(&mut fixture, Code::CHANGED);
-        later(&mut fixture, 2 * S);
-        has_image(&mut fixture);
+        let mut fixture = told(0);
         let refused = answered(&mut fixture, Code::METHOD_NOT_ALLOWED);
         assert_eq!(refused, read("m6"), "its state is read first");
         assert_eq!(reported(&mut fixture, reports.0, reports.1), expected);
@@ -302,13 +342,7 @@ fn a_write_of_an_image_ends_with_its_campaign_at_the_next_block() {
 
 #[test]
 fn an_order_to_install_is_not_repeated_once_its_campaign_ended() {
-    let mut fixture = updatable();
-    fixture.begin_update(0);
-    reported(&mut fixture, 0, 0);
-    answered(&mut fixture, Code::CHANGED);
-    later(&mut fixture, 2 * S);
-    let told = has_image(&mut fixture);
-    assert_eq!(told.last(), sent("CON POST /5/0/2 m5").last());
+    let mut fixture = told(0);
     let why = "the campaign ended before the device reported the result";
     let ended = state("Downloaded", "Failed", 0, why);
     assert_eq!(fixture.end_update(UpdateEnd::Cancelled), ended);
@@ -507,14 +541,21 @@ fn an_earlier_image_is_cleared_before_another_is_sent() {
     assert_eq!(pushed.last(), reading(1_024, 0).last());
 }
 
-/// A device that has accepted to install an image, with so many retries left.
-fn installing(retries: u8) -> DeviceFixture {
+/// A device that is told to install its image.
+fn told(retries: u8) -> DeviceFixture {
     let mut fixture = updatable();
     fixture.begin_update(retries);
     reported(&mut fixture, 0, 0);
     answered(&mut fixture, Code::CHANGED);
     later(&mut fixture, 2 * S);
-    has_image(&mut fixture);
+    let told = has_image(&mut fixture);
+    assert_eq!(told.last(), sent("CON POST /5/0/2 m5").last());
+    fixture
+}
+
+/// A device that has accepted to install an image, with so many retries left.
+fn installing(retries: u8) -> DeviceFixture {
+    let mut fixture = told(retries);
     let installs = state("Downloaded", "Updating", 900, "");
     assert_eq!(answered(&mut fixture, Code::CHANGED), installs);
     fixture
