@@ -116,7 +116,7 @@ pub(super) fn the_oldest_request_goes_first(
         other.status == Status::Scheduled
             && other.created_at < action.created_at
             && other.expires_at > action.updated_at
-            && reaching::has_a_way(laws, other, moved.who, durable)
+            && reaching::has_a_way(laws, (other, action.updated_at), moved.who, durable)
             && is_next(other)
     });
     hold(

@@ -59,7 +59,7 @@ pub(super) fn callers_go_before_passive_reporting(
             && action.expires_at.as_ms() > at_ms
             && !action.is_deferred(Timestamp::from_ms(heard_at_ms))
             && (!may_be_silent || action.protocol() == Protocol::Lwm2m)
-            && reaching::has_a_way(laws, action, who, durable)
+            && reaching::has_a_way(laws, (action, Timestamp::from_ms(at_ms)), who, durable)
     });
     hold(
         "callers_go_before_passive_reporting",

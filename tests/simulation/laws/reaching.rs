@@ -77,8 +77,14 @@ pub(super) fn nothing_goes_to_another_address(
     })
 }
 
-/// Whether a request could be sent: an address for it is known on the disk.
-pub(super) fn has_a_way(laws: &LawChecker, action: &Action, who: usize, durable: &Durable) -> bool {
+/// Whether a request could be sent at an instant: an address for it is known on the disk. The end
+/// of a registration may come late; then it is over before the disk says so.
+pub(super) fn has_a_way(
+    laws: &LawChecker,
+    (action, at): (&Action, Timestamp),
+    who: usize,
+    durable: &Durable,
+) -> bool {
     let (own, record) = (durable.profile(who).ip, durable.record(who));
     let registration = record.registration.as_ref();
     let registered_at = registration.and(record.peer);
@@ -88,8 +94,9 @@ pub(super) fn has_a_way(laws: &LawChecker, action: &Action, who: usize, durable:
     match action.protocol() {
         Protocol::Udp | Protocol::Coap => own.is_some() || registered_at.is_some(),
         Protocol::Lwm2m => {
+            let lasts = registration.is_some_and(|it| it.expires_at > at);
             let is_at_home = |peer: Peer| own.is_none_or(|own| own == peer.ip());
-            registered_at.is_some_and(is_at_home) && laws.routing.is_somewhere(who, own)
+            lasts && registered_at.is_some_and(is_at_home) && laws.routing.is_somewhere(who, own)
         }
     }
 }
