@@ -215,11 +215,13 @@ pub fn classify_secured(origin: (u64, Peer), device: DeviceKey, bytes: &[u8]) ->
     }
 }
 
-/// Whether a message is a request for an image.
+/// Whether what a device sends is a request for an image.
 pub fn is_download(bytes: &[u8]) -> bool {
-    let is_request = |message: &Message| message.code.is_request();
-    let request = Message::decode(bytes).ok().filter(is_request);
-    request.is_some_and(|it| matches!(CoapRoute::of(&it), CoapRoute::Download(..)))
+    Message::decode(bytes).is_ok_and(|message| requests_image(&message))
+}
+
+fn requests_image(message: &Message) -> bool {
+    message.code.is_request() && matches!(CoapRoute::of(message), CoapRoute::Download(..))
 }
 
 fn to_image(

@@ -11,6 +11,7 @@
 use std::collections::HashMap;
 
 use crate::datagram::{Datagram, Inbound, Restoration};
+use crate::dispatch;
 use crate::dispatch::peer_table::{PeerBinding, PeerTable};
 use crate::dispatch::route_cache::RouteCache;
 use crate::dispatch::shard_map::{ArbiterId, ShardMap};
@@ -120,7 +121,12 @@ impl Router {
         self.arbiter
     }
 
-    /// Notes whether the devices of this arbiter are restored and have announced their peers.
+    /// Whether the devices of this arbiter are restored and have announced their peers.
+    pub fn restoration(&self) -> Restoration {
+        self.restoration
+    }
+
+    /// Notes whether they are.
     pub fn note_restoration(&mut self, restoration: Restoration) {
         self.restoration = restoration;
     }
@@ -220,9 +226,19 @@ impl Router {
             || self.peer_table.device_answering_from(peer).is_some()
     }
 
-    /// Notes over which arbiter's session a device of this arbiter was heard, if over any.
+    /// Notes over which arbiter's session a device of this arbiter was heard, if over any. It is
+    /// not reached over one that it only downloads over.
     pub fn note_association(&mut self, key: DeviceKey, arrival: &Inbound) {
-        if arrival.peer().association.is_some() {
+        let is_download = match arrival {
+            Inbound::BootstrapOnly(datagram) => dispatch::requests_image(&datagram.message),
+            // Those with a key for all go to nobody (`Classified::ToImage`).
+            Inbound::Message(_)
+            | Inbound::Ambiguous(_)
+            | Inbound::Udp(_)
+            | Inbound::UdpBurst(..)
+            | Inbound::RefusedHandshake(_) => false,
+        };
+        if arrival.peer().association.is_some() && !is_download {
             let home = ArbiterId::receiver_of(arrival.number());
             self.association_homes.insert(key, home);
         }

@@ -8,7 +8,8 @@ use protocol::coap::token::Token;
 
 use super::{Datagram, Inbound, Location, Peer, PeerBinding, RouteDecision, Router};
 use crate::dispatch::shard_map::{ArbiterId, ShardMap};
-use crate::ids::{CustomerId, DeviceId, DeviceKey};
+use crate::firmware::image_key::ImageKey;
+use crate::ids::{CampaignId, CustomerId, DeviceId, DeviceKey};
 
 const SALT: u32 = 17;
 
@@ -252,6 +253,29 @@ fn of_two_devices_at_a_peer_the_one_seen_last_is_looked_up_first() {
             Some(device)
         );
     }
+}
+
+#[test]
+fn a_device_is_reached_over_the_session_that_it_speaks_over_and_not_over_one_for_downloads() {
+    let shard_map = ShardMap::among(3);
+    let arbiter = |number| shard_map.numbered(number).unwrap();
+    let mut router = Router::new(arbiter(0), shard_map);
+    let mut heard = |at: u16, path: &[&str]| {
+        let token = Token::from_u64(7);
+        let message = Message::request(MessageKind::Confirmable, Code::GET, MessageId(1), token);
+        let message = message.with_uri_path(path.iter().copied());
+        let number = arbiter(at).datagram_number(1);
+        let datagram = Datagram::new(number, peer(1).of_device(key(1)), message);
+        router.note_association(key(1), &Inbound::BootstrapOnly(datagram));
+        router.association_home(key(1)).map(ArbiterId::number)
+    };
+    let campaign = CampaignId::from_bytes([7; 16]).to_string();
+    let image = ImageKey::of(&[1; 16], 3).to_string();
+    let download = ["firmware", &campaign, &image];
+    assert_eq!(heard(2, &download), None);
+    assert_eq!(heard(1, &["rd"]), Some(1));
+    assert_eq!(heard(2, &download), Some(1));
+    assert_eq!(heard(2, &["rd"]), Some(2));
 }
 
 fn key(number: u32) -> DeviceKey {
