@@ -26,7 +26,7 @@ mod startup;
 mod table;
 mod unfinished_bodies;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -97,8 +97,9 @@ pub struct Arbiter<H, R> {
     timers: BTreeSet<(Timestamp, Timer)>,
     /// The start, until every device is restored.
     startup: Option<Startup>,
-    /// Devices that the start has left to a restoration on demand, which may not have ended.
-    left_by_startup: Vec<DeviceKey>,
+    /// Devices that the start has left to a restoration on demand, or whose actors failed: they may
+    /// not be restored, and their peers not be known.
+    left_out: HashSet<DeviceKey>,
     /// A stop began: no device is woken, and none is restored except on demand.
     is_quiet: bool,
 }
@@ -181,7 +182,7 @@ impl<H, R> Arbiter<H, R> {
             deadlines: Deadlines::default(),
             timers: BTreeSet::new(),
             startup: None,
-            left_by_startup: Vec::new(),
+            left_out: HashSet::new(),
             is_quiet: false,
         }
     }
@@ -413,8 +414,8 @@ impl<H, R> Arbiter<H, R> {
             if startup.counts(key) && self.devices.get(key).is_none() {
                 self.load(key, out);
                 self.spawn(key, restored, out);
-            } else if self.is_being_restored(key) {
-                self.left_by_startup.push(key);
+            } else if self.is_read(key) || self.has_timer(Timer::Device(key)) {
+                self.left_out.insert(key);
             }
         }
         self.go_on_starting(now, page.next, out);
@@ -486,6 +487,9 @@ impl<H, R> Arbiter<H, R> {
                     (Verdict::Restore, ActorFailure::Panicked) => self.restore(key, out),
                     (Verdict::Restore, ActorFailure::Unsaved) => self.restore_later(now, key, out),
                     (Verdict::Park, _) => self.park(key, out),
+                }
+                if verdict == Verdict::Restore {
+                    self.leave_out(now, key);
                 }
             }
         }
@@ -1046,27 +1050,37 @@ impl<H, R> Arbiter<H, R> {
         self.startup = None;
     }
 
+    /// The actor of a device has failed: what it decided last may be stored, and its peer with it.
+    fn leave_out(&mut self, now: Timestamp, key: DeviceKey) {
+        self.left_out.insert(key);
+        if self.router.restoration() == Restoration::Complete {
+            self.router.note_restoration(Restoration::UnderWay);
+            self.set_timer(now, SETTLED_AFTER_MS, Timer::Settled);
+        }
+    }
+
     /// Ends the restoration once all devices have had the time to announce their peers.
     fn settle(&mut self, now: Timestamp) {
         if self.is_quiet {
             return;
         }
-        if self.left_by_startup.is_empty() {
+        if self.left_out.is_empty() {
             return self.router.note_restoration(Restoration::Complete);
         }
-        let mut left = std::mem::take(&mut self.left_by_startup);
-        left.retain(|key| self.is_being_restored(*key));
-        self.left_by_startup = left;
+        let mut left_out = std::mem::take(&mut self.left_out);
+        let due = self.timers.iter().filter_map(|(_, timer)| match timer {
+            Timer::Device(key) => Some(*key),
+            Timer::Address(_) | Timer::Unfinished | Timer::Page(_) | Timer::Settled => None,
+        });
+        let due: HashSet<DeviceKey> = due.collect();
+        left_out.retain(|key| due.contains(key) || self.is_read(*key));
+        self.left_out = left_out;
         self.set_timer(now, SETTLED_AFTER_MS, Timer::Settled);
     }
 
-    /// Whether a device is read from the store, or will be soon.
-    fn is_being_restored(&self, key: DeviceKey) -> bool {
-        match self.devices.get(key) {
-            Some(Child::Restoring(_)) => true,
-            Some(Child::Running { .. } | Child::Parked) => false,
-            None => self.has_timer(Timer::Device(key)),
-        }
+    /// Whether a device is read from the store.
+    fn is_read(&self, key: DeviceKey) -> bool {
+        matches!(self.devices.get(key), Some(Child::Restoring(_)))
     }
 
     fn has_timer(&self, timer: Timer) -> bool {

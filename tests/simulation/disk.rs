@@ -128,6 +128,9 @@ pub(crate) struct Durable {
     /// How often each device was added or removed: it exists if the number is odd.
     turns: Vec<u32>,
     records: Vec<DeviceRecord>,
+    /// How many records were put, and how many when each device was bound to its peer.
+    records_put: u64,
+    bound: Vec<u64>,
     actions: Vec<BTreeMap<ActionId, Action>>,
     /// The requests that are not final, oldest first.
     pending: Vec<BTreeSet<ActionId>>,
@@ -242,6 +245,8 @@ impl Durable {
             keys,
             turns: vec![1; count],
             records: vec![DeviceRecord::default(); count],
+            records_put: 0,
+            bound: vec![0; count],
             actions: vec![BTreeMap::new(); count],
             pending: vec![BTreeSet::new(); count],
             counters: HashMap::new(),
@@ -440,6 +445,11 @@ impl Durable {
     fn put_record(&mut self, who: usize, mut record: DeviceRecord) -> Box<[Observation]> {
         for observation in &mut record.observations {
             observation.newest = None;
+        }
+        let peer_of = |record: &DeviceRecord| record.registration.as_ref().and(record.peer);
+        self.records_put += 1;
+        if peer_of(&record) != peer_of(&self.records[who]) {
+            self.bound[who] = self.records_put;
         }
         std::mem::replace(&mut self.records[who], record).observations
     }

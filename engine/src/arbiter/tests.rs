@@ -127,6 +127,25 @@ fn the_start_awaits_a_device_that_is_being_restored_on_demand() {
 }
 
 #[test]
+fn what_may_be_of_a_device_whose_actor_failed_is_not_answered_until_it_is_restored() {
+    for failure in [ActorFailure::Panicked, ActorFailure::Unsaved] {
+        let mut fixture = ArbiterFixture::new();
+        let generation = fixture.runs(METER);
+        assert_eq!(fixture.receives(&answer()), ["drop 1: UnknownPeer"]);
+        fixture.ends(generation, ActorExit::Failed(failure));
+        fixture.passes(STORE_RETRY_MS);
+        fixture.passes(SETTLED_AFTER_MS);
+        assert_eq!(fixture.receives(&answer()), ["drop 2: NotRestored"]);
+        fixture.restored();
+        fixture.spawned(METER);
+        fixture.passes(SETTLED_AFTER_MS);
+        assert_eq!(fixture.receives(&answer()), ["drop 3: NotRestored"]);
+        fixture.passes(SETTLED_AFTER_MS);
+        assert_eq!(fixture.receives(&answer()), ["drop 4: UnknownPeer"]);
+    }
+}
+
+#[test]
 fn the_devices_of_an_arbiter_that_ends_may_be_restored_elsewhere() {
     let mut fixture = ArbiterFixture::new();
     assert_eq!(fixture.receives(&answer()), ["drop 1: UnknownPeer"]);

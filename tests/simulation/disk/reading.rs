@@ -117,6 +117,17 @@ impl Durable {
         &self.records[who]
     }
 
+    pub(crate) fn records_put(&self) -> u64 {
+        self.records_put
+    }
+
+    /// Whether a device was registered at a peer when so many records had been put, and is still.
+    pub(crate) fn is_bound(&self, who: usize, peer: Peer, records_put: u64) -> bool {
+        let record = &self.records[who];
+        let is_there = record.registration.is_some() && record.peer == Some(peer);
+        self.exists(who) && is_there && self.bound[who] <= records_put
+    }
+
     pub(crate) fn profile(&self, who: usize) -> &Profile {
         &self.profiles[who]
     }

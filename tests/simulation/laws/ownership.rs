@@ -56,17 +56,14 @@ pub(crate) fn live_devices_are_restored(service: &Service, durable: &Durable) ->
     Ok(())
 }
 
-/// What comes from the peer of a registered device is not taken for a stranger's while no arbiter
-/// has restored the device, unless it is parked.
+/// What comes from the peer of a device that was registered there before is not taken for a
+/// stranger's while no arbiter has restored the device, unless it is parked.
 pub(crate) fn a_device_that_is_not_restored_is_no_stranger(
     service: &Service,
     durable: &Durable,
-    sender: Peer,
+    (sender, heard_at): (Peer, u64),
 ) -> Verdict {
-    let is_there = |who: &usize| {
-        let record = durable.record(*who);
-        durable.exists(*who) && record.registration.is_some() && record.peer == Some(sender)
-    };
+    let is_there = |who: &usize| durable.is_bound(*who, sender, heard_at);
     let mut registered = (0..durable.devices()).filter(is_there);
     let refused =
         registered.find(|who| service.machine(*who).is_none() && !service.is_parked(*who));

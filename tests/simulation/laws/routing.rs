@@ -30,6 +30,8 @@ pub(crate) struct DatagramRouting {
 /// A datagram that was received and has not ended.
 struct DatagramInTransit {
     from: Peer,
+    /// How many records had been put when it was heard.
+    heard_at: u64,
     /// The arbiter that has it, or that it is on its way to.
     at: ArbiterId,
     steps: u16,
@@ -72,9 +74,15 @@ impl DatagramRouting {
     }
 
     /// A socket passes a datagram to its arbiter.
-    pub(crate) fn received(&mut self, (number, from): (u64, Peer), at: ArbiterId) {
+    pub(crate) fn received(
+        &mut self,
+        (number, from): (u64, Peer),
+        at: ArbiterId,
+        durable: &Durable,
+    ) {
         let underway = DatagramInTransit {
             from,
+            heard_at: durable.records_put(),
             at,
             steps: 0,
             is_named: false,
@@ -170,9 +178,10 @@ impl DatagramRouting {
         )
     }
 
-    /// The sender of a datagram.
-    pub(crate) fn sender_of(&self, number: u64) -> Option<Peer> {
-        self.underway.get(&number).map(|underway| underway.from)
+    /// The sender of a datagram, and how many records had been put when it was heard.
+    pub(crate) fn sender_of(&self, number: u64) -> Option<(Peer, u64)> {
+        let underway = self.underway.get(&number);
+        underway.map(|underway| (underway.from, underway.heard_at))
     }
 
     /// A datagram has ended; returns how many steps it took.

@@ -47,7 +47,8 @@ impl World {
         (number, from): (u64, Peer),
         received: Received,
     ) {
-        self.laws.routing.received((number, from), at.id);
+        let durable = &self.disk.durable;
+        self.laws.routing.received((number, from), at.id, durable);
         self.serve(at, |arbiter, turn| {
             arbiter.handle_received((number, from), received, turn);
         });
