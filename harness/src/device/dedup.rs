@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 use protocol::coap::message::{Message, MessageId, MessageKind};
 
 /// The number of messages that a device remembers; beyond it the oldest is forgotten. A server has
-/// one request in progress per device, so this is a minute of its fastest traffic, retransmissions
-/// and late copies included.
-const RECEIVED_MAX: usize = 64;
+/// one request in progress per device, so this is minutes of its fastest traffic, and longer than a
+/// network keeps a copy (MAX_LATENCY, 100 seconds).
+const RECEIVED_MAX: usize = 256;
 
 /// EXCHANGE_LIFETIME of RFC 7252 section 4.8.2.
 const CONFIRMABLE_LIFETIME_MS: i64 = 247_000;
