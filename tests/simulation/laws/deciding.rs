@@ -34,7 +34,10 @@ impl LawChecker {
             last_reply.received_since += 1;
         }
         if let (Some(open), Some(meets)) = (&mut self.open[who], &decision.took.meets) {
-            let is_met = open.attempt.is_met_by(meets);
+            // A notification that overtakes the answer to the request that ends its observation is
+            // not that answer.
+            let is_notification = decision.took.meaning == Some(UplinkKind::Notification);
+            let is_met = open.attempt.is_met_by(meets) && !is_notification;
             open.is_answered |= is_met;
             open.continues |= is_met && decision.took.meaning == Some(UplinkKind::BlockPart);
         }
