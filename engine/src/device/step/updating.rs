@@ -402,9 +402,9 @@ impl Step<'_> {
         }
     }
 
-    /// Whether the request in flight must not be repeated: its campaign has ended, or the device was
-    /// told to install the image and registered since. It may have restarted, and would take the
-    /// same message for another.
+    /// Whether the request in flight must not be repeated: its campaign has ended, or the device
+    /// was told to install the image and registered since. It may have restarted, and would take
+    /// the same message for another.
     pub(super) fn is_outdated_for_update(&self) -> bool {
         let ongoing = self.cx.update.as_deref();
         self.exchange.campaign().is_some_and(|campaign| {
