@@ -18,6 +18,7 @@ use engine::node::lease::{
 use engine::sealed::Sealed;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
+use tokio::try_join;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -48,9 +49,9 @@ const FORGET: &str = "DELETE FROM node WHERE place = $1 \
 const BEAT: &str = "INSERT INTO node (id, name, place, version, addresses, lease_ms, draining) \
      VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO UPDATE SET \
      heartbeat_at = clock_timestamp(), draining = node.draining OR excluded.draining \
-     RETURNING draining";
+     RETURNING draining, (to_jsonb(node) ->> 'shares')::boolean";
 
-const SHARES: &str = "UPDATE node SET shares = $2 WHERE id = $1 AND shares <> $2";
+const SHARES: &str = "UPDATE node SET shares = $2 WHERE id = $1";
 
 /// Renews the leases of a node, $1 in a place, $2, for a time, $3, and shows all of them. A lease
 /// is its own if it was renewed.
@@ -62,9 +63,30 @@ const SEE: &str = "WITH renewed AS ( \
          ends_at <= clock_timestamp() - {time} \
      FROM {table} LEFT JOIN renewed USING ({key}) ORDER BY {key}";
 
-/// Takes a lease, $5, unless it is of a later epoch than was seen, $6.
-const TAKE: &str = "UPDATE {table} SET node = $1, place = $2, epoch = $4, \
-     ends_at = clock_timestamp() + {time} WHERE {key} = $5 AND epoch <= $6 AND {is free}";
+/// Takes the lease of the active node, unless it is of a later epoch than was seen, $4. Its epoch
+/// is that after the last one of an active node.
+const TAKE: &str = "UPDATE {table} SET node = $1, place = $2, \
+     ends_at = clock_timestamp() + {time}, epoch = (SELECT 1 + greatest(store_state.epoch, \
+         (SELECT max(epoch) FROM shard_epoch WHERE shard < 1024)) FROM store_state) \
+     WHERE {key} = 0 AND epoch <= $4 AND {is free} RETURNING epoch";
+
+/// Locks the leases of partitions, $1, in the order in which every node does.
+const LOCK_PARTITIONS: &str =
+    "SELECT FROM partition_lease WHERE partition = ANY ($1) ORDER BY partition FOR UPDATE";
+
+/// Takes the leases of partitions, $4, unless they are of later epochs than were seen, $5. Their
+/// epochs are those after the last ones of the partitions, whose owners ($6: of which partition)
+/// have fences, $7: what its owner has kept is sealed for it.
+const TAKE_PARTITIONS: &str = "WITH fenced AS (SELECT partition, max(epoch) AS epoch \
+         FROM unnest($6::integer[], $7::integer[]) AS fence (partition, shard) \
+         JOIN shard_epoch USING (shard) GROUP BY partition), \
+     next AS (SELECT partition, seen, 1 + greatest({table}.epoch, fenced.epoch) AS epoch \
+         FROM unnest($4::integer[], $5::bigint[]) AS wanted (partition, seen) \
+         JOIN {table} USING (partition) LEFT JOIN fenced USING (partition)) \
+     UPDATE {table} SET node = $1, place = $2, epoch = next.epoch, \
+         ends_at = clock_timestamp() + {time} FROM next \
+     WHERE {table}.{key} = next.partition AND {table}.epoch <= next.seen AND {is free} \
+     RETURNING {table}.{key}, {table}.epoch";
 
 /// The nodes that could take a lease, and whether they share the partitions.
 const STAYING: &str = "SELECT id, {shares} FROM node WHERE NOT draining \
@@ -79,21 +101,12 @@ const PARTITION_LEASES: u32 = 4;
 /// The epoch, and the lock that waits for the commits in progress of the former active node.
 const LOCK: &str = "SELECT epoch FROM store_state FOR UPDATE";
 
-/// The epoch after the last one of an active node.
-const NEXT: &str = "SELECT 1 + greatest(epoch, \
-     (SELECT max(epoch) FROM shard_epoch WHERE shard < 1024)) FROM store_state";
-
-/// The epoch after the last one of a partition, $1, whose owners have these fences, $2: what its
-/// owner has kept is sealed for it.
-const NEXT_OF_PARTITION: &str = "SELECT 1 + greatest(epoch, \
-     (SELECT max(epoch) FROM shard_epoch WHERE shard = ANY ($2))) \
-     FROM partition_lease WHERE partition = $1";
-
 /// Refuses what processes of earlier epochs write.
 const RAISE: &str = "UPDATE store_state SET epoch = $1";
 
-/// Refuses what owners of earlier epochs write.
-const FENCE: &str = "INSERT INTO shard_epoch SELECT unnest($1::integer[]), $2 \
+/// Refuses what owners, $1, of earlier epochs than these, $2, write.
+const FENCE: &str = "INSERT INTO shard_epoch SELECT * \
+     FROM unnest($1::integer[], $2::bigint[]) AS fence (shard, epoch) ORDER BY shard \
      ON CONFLICT (shard) DO UPDATE SET epoch = excluded.epoch";
 
 const GIVE_UP: &str = "UPDATE {table} SET node = NULL, ends_at = clock_timestamp() \
@@ -295,7 +308,6 @@ impl NodeDatabase {
     ) -> Result<LeaseSight, PostgresFault> {
         let (node, lease_ms) = (&self.node, self.lease_ms());
         let id = SqlId(*node.id.as_bytes());
-        let beat = connection.prepare_cached(BEAT).await?;
         let parameters: [&(dyn ToSql + Sync); 7] = [
             &id,
             &node.name,
@@ -305,28 +317,42 @@ impl NodeDatabase {
             &lease_ms,
             &is_draining,
         ];
-        let is_draining = connection.query_one(&beat, &parameters).await?.get(0);
-        let version = version(connection).await?;
-        if version >= PARTITION_LEASES {
+        let beat = async {
+            let beat = connection.prepare_cached(BEAT).await?;
+            Ok::<_, PostgresFault>(connection.query_one(&beat, &parameters).await?)
+        };
+        // Each of them is several round trips, which may be long.
+        let (beaten, version) = try_join!(beat, version(connection))?;
+        let has_partitions = version >= PARTITION_LEASES;
+        if has_partitions {
             // Before its schema is there it takes everything or nothing, and brings that along.
             let shares = node.shares.load(Ordering::Relaxed) && version == self.latest_version;
-            connection.execute(SHARES, &[&id, &shares]).await?;
+            if beaten.get::<_, Option<bool>>(1) != Some(shares) {
+                connection.execute(SHARES, &[&id, &shares]).await?;
+            }
         }
-        let mut leases = Vec::new();
-        for table in LeaseTable::of_version(version) {
+        let see = async |table: LeaseTable| {
             let see = connection.prepare_cached(&table.sql(SEE)).await?;
-            let rows = connection
-                .query(&see, &[&id, &node.place, &lease_ms])
-                .await?;
-            leases.extend(rows.iter().map(|row| table.seen(row)));
-        }
-        let shares = match version >= PARTITION_LEASES {
-            true => "shares",
-            false => "false",
+            let parameters: [&(dyn ToSql + Sync); 3] = [&id, &node.place, &lease_ms];
+            let rows = connection.query(&see, &parameters).await?;
+            let seen = rows.iter().map(|row| table.seen(row));
+            Ok::<Vec<SeenLease>, PostgresFault>(seen.collect())
         };
-        let staying = STAYING.replace("{shares}", shares);
-        let staying = connection.prepare_cached(&staying).await?;
-        let staying = connection.query(&staying, &[]).await?;
+        let partitions = async {
+            match has_partitions {
+                true => see(LeaseTable::Partitions).await,
+                false => Ok(Vec::new()),
+            }
+        };
+        let staying = async {
+            let shares = if has_partitions { "shares" } else { "false" };
+            let staying = STAYING.replace("{shares}", shares);
+            let staying = connection.prepare_cached(&staying).await?;
+            Ok(connection.query(&staying, &[]).await?)
+        };
+        let (mut leases, partitions, staying) =
+            try_join!(see(LeaseTable::Shards), partitions, staying)?;
+        leases.extend(partitions);
         let staying = staying.iter().map(|row| {
             let id: SqlId = row.get(0);
             (NodeId::from_bytes(id.0), row.get(1))
@@ -337,48 +363,106 @@ impl NodeDatabase {
             leases,
             has_others: staying.iter().any(|(id, _)| *id != node.id),
             sharing: sharing.map(|(id, _)| *id).collect(),
-            is_draining,
+            is_draining: beaten.get(0),
         })
     }
 
-    /// Takes those of these leases that are free, in a transaction that is not committed yet.
+    /// Takes those of these leases that are free, in a transaction that is not committed yet. All
+    /// partitions are taken at once: a round trip for each would be too long on a slow network.
     async fn take(
         &self,
         leases: &[(LeaseId, u64)],
         transaction: &Transaction<'_>,
     ) -> Result<Vec<(LeaseId, u64)>, PostgresFault> {
-        let (id, lease_ms) = (SqlId(*self.node.id.as_bytes()), self.lease_ms());
-        // That of a partition waits for them at its fences.
-        if leases.iter().any(|(lease, _)| *lease == LeaseId::Active) {
-            transaction.query_one(LOCK, &[]).await?;
-        }
         let mut taken = Vec::new();
+        let mut partitions = Vec::new();
         for (lease, seen) in leases {
-            let fences: Vec<i32> = fences_of(*lease);
-            let epoch = match lease {
-                LeaseId::Active => transaction.query_one(NEXT, &[]).await?,
-                LeaseId::Partition(partition) => {
-                    let number = i32::from(partition.0);
-                    transaction
-                        .query_one(NEXT_OF_PARTITION, &[&number, &fences])
-                        .await?
-                }
-            };
-            let epoch: i64 = epoch.get(0);
-            let (take, number) = (LeaseTable::of(*lease).sql(TAKE), number_of(*lease));
-            let seen = seen.cast_signed();
-            let parameters: [&(dyn ToSql + Sync); 6] =
-                [&id, &self.node.place, &lease_ms, &epoch, &number, &seen];
-            if transaction.execute(&take, &parameters).await? == 0 {
-                continue;
-            }
             match lease {
-                LeaseId::Active => transaction.execute(RAISE, &[&epoch]).await?,
-                LeaseId::Partition(_) => transaction.execute(FENCE, &[&fences, &epoch]).await?,
-            };
-            taken.push((*lease, epoch.cast_unsigned()));
+                LeaseId::Active => taken.extend(self.take_active(*seen, transaction).await?),
+                LeaseId::Partition(partition) => partitions.push((*partition, *seen)),
+            }
+        }
+        if !partitions.is_empty() {
+            partitions.sort_unstable();
+            taken.extend(self.take_partitions(&partitions, transaction).await?);
         }
         Ok(taken)
+    }
+
+    async fn take_active(
+        &self,
+        seen: u64,
+        transaction: &Transaction<'_>,
+    ) -> Result<Option<(LeaseId, u64)>, PostgresFault> {
+        let (id, lease_ms) = (SqlId(*self.node.id.as_bytes()), self.lease_ms());
+        let take = LeaseTable::Shards.sql(TAKE);
+        let (lock, take, raise) = try_join!(
+            transaction.prepare_cached(LOCK),
+            transaction.prepare_cached(&take),
+            transaction.prepare_cached(RAISE),
+        )?;
+        let seen = seen.cast_signed();
+        let parameters: [&(dyn ToSql + Sync); 4] = [&id, &self.node.place, &lease_ms, &seen];
+        let (_, taken) = try_join!(
+            biased;
+            transaction.query_one(&lock, &[]),
+            transaction.query_opt(&take, &parameters),
+        )?;
+        let Some(taken) = taken else {
+            return Ok(None);
+        };
+        let epoch: i64 = taken.get(0);
+        transaction.execute(&raise, &[&epoch]).await?;
+        Ok(Some((LeaseId::Active, epoch.cast_unsigned())))
+    }
+
+    /// Each waits at its fences for the commits in progress of the former owner.
+    async fn take_partitions(
+        &self,
+        partitions: &[(Partition, u64)],
+        transaction: &Transaction<'_>,
+    ) -> Result<Vec<(LeaseId, u64)>, PostgresFault> {
+        let (id, lease_ms) = (SqlId(*self.node.id.as_bytes()), self.lease_ms());
+        let (numbers, seen): (Vec<i32>, Vec<i64>) = partitions
+            .iter()
+            .map(|(partition, seen)| (i32::from(partition.0), seen.cast_signed()))
+            .unzip();
+        let fences = partitions.iter().flat_map(|(partition, _)| {
+            fences_of(*partition).map(|fence| (i32::from(partition.0), fence))
+        });
+        let (owners, fences): (Vec<i32>, Vec<i32>) = fences.unzip();
+        let take = LeaseTable::Partitions.sql(TAKE_PARTITIONS);
+        let (lock, take, fence) = try_join!(
+            transaction.prepare_cached(LOCK_PARTITIONS),
+            transaction.prepare_cached(&take),
+            transaction.prepare_cached(FENCE),
+        )?;
+        let parameters: [&(dyn ToSql + Sync); 7] = [
+            &id,
+            &self.node.place,
+            &lease_ms,
+            &numbers,
+            &seen,
+            &owners,
+            &fences,
+        ];
+        let locked: [&(dyn ToSql + Sync); 1] = [&numbers];
+        let (_, taken) = try_join!(
+            biased;
+            transaction.execute(&lock, &locked),
+            transaction.query(&take, &parameters),
+        )?;
+        let taken = taken.iter().map(|row| (partition_of(row), row.get(1)));
+        let mut taken: Vec<(Partition, i64)> = taken.collect();
+        taken.sort_unstable();
+        let fences = taken
+            .iter()
+            .flat_map(|(partition, epoch)| fences_of(*partition).map(|fence| (fence, *epoch)));
+        let (fences, epochs): (Vec<i32>, Vec<i64>) = fences.unzip();
+        transaction.execute(&fence, &[&fences, &epochs]).await?;
+        let taken = taken.into_iter();
+        let taken = taken.map(|(it, epoch)| (LeaseId::Partition(it), epoch.cast_unsigned()));
+        Ok(taken.collect())
     }
 
     fn lease_ms(&self) -> i32 {
@@ -447,15 +531,16 @@ fn known_node(row: &Row) -> KnownNode {
     }
 }
 
-/// The numbers of the owners that a lease is of: of the shards of its partition, and of its
-/// deliveries.
-fn fences_of(lease: LeaseId) -> Vec<i32> {
-    let LeaseId::Partition(partition) = lease else {
-        return Vec::new();
-    };
+/// The numbers of the owners of a partition: of its shards, and of its deliveries.
+fn fences_of(partition: Partition) -> impl Iterator<Item = i32> {
     let shards = partition.shards().map(|Shard(shard)| shard);
     let fences = shards.chain([Fence::of_deliveries(partition).0]);
-    fences.map(i32::from).collect()
+    fences.map(i32::from)
+}
+
+/// The partition whose number a row begins with.
+fn partition_of(row: &Row) -> Partition {
+    Partition(u8::try_from(row.get::<_, i32>(0)).unwrap_or_default())
 }
 
 async fn version(connection: &Object) -> Result<u32, PostgresFault> {
@@ -516,12 +601,10 @@ impl LeaseTable {
 
     /// What a row says of its lease.
     fn seen(self, row: &Row) -> SeenLease {
-        let (number, epoch): (i32, i64) = (row.get(0), row.get(1));
+        let epoch: i64 = row.get(1);
         let id = match self {
             Self::Shards => LeaseId::Active,
-            Self::Partitions => {
-                LeaseId::Partition(Partition(u8::try_from(number).unwrap_or_default()))
-            }
+            Self::Partitions => LeaseId::Partition(partition_of(row)),
         };
         let holder = match (row.get(2), row.get(3)) {
             (true, _) => LeaseHolder::Own,
