@@ -175,8 +175,9 @@ pub struct NodeDatabase {
 impl NodeDatabase {
     /// The database that the options name.
     pub fn of(options: &PostgresOptions, node: NewNode) -> Self {
+        let heartbeat = Duration::from_millis(node.rules.heartbeat_ms.into());
         Self {
-            pool: Server::of(options).pool(1),
+            pool: Server::within(options, heartbeat).pool(1),
             node,
             latest_version: latest_version(),
         }

@@ -122,12 +122,21 @@ pub(super) struct Server {
 impl Server {
     /// The server that the options name.
     pub(super) fn of(options: &PostgresOptions) -> Self {
+        Self::within(options, CONNECT_MAX)
+    }
+
+    /// The server that the options name, for who waits so long for a connection: of several hosts
+    /// each has its share of that, so that one that is silent does not keep from the next.
+    pub(super) fn within(options: &PostgresOptions, connect_max: Duration) -> Self {
         let mut config = options.url.config().clone();
         if config.get_application_name().is_none() {
             config.application_name("signalbox");
         }
         if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT_MAX);
+            config.connect_timeout(match u32::try_from(config.get_hosts().len()) {
+                Ok(hosts @ 2..) => connect_max / hosts,
+                Ok(0 | 1) | Err(_) => CONNECT_MAX,
+            });
         }
         Self {
             config,

@@ -5,14 +5,14 @@ use std::fmt;
 use std::time::Duration;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
+use tokio_postgres::config::{Host, LoadBalanceHosts, SslMode, TargetSessionAttrs};
 
 /// How long a machine that acknowledges nothing counts as there: a failover takes about as long,
 /// and the default of the kernel is a quarter of an hour.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// The URL of a PostgreSQL database: `postgres://user@host/database`. Several hosts, separated by
-/// commas, are tried in turn until one can be written to. It is shown without its password.
+/// commas, are tried in random order until one can be written to. It is shown without its password.
 #[derive(Clone, PartialEq)]
 pub struct PostgresUrl(Config);
 
@@ -36,7 +36,7 @@ impl PostgresUrl {
         // `verify-full`.
         let text = text.replace("sslmode=verify-full", "sslmode=require");
         let mut config: Config = text.parse().map_err(because)?;
-        let hosts = config.get_hosts();
+        let hosts = config.get_hosts().to_vec();
         if hosts.is_empty() {
             return refused("must name a host");
         }
@@ -51,6 +51,10 @@ impl PostgresUrl {
                 true => SslMode::Disable,
                 false => SslMode::Require,
             });
+        }
+        // A host that takes connections and answers nothing must not hide the others for ever.
+        if !is_given("load_balance_hosts") {
+            config.load_balance_hosts(LoadBalanceHosts::Random);
         }
         if !is_given("target_session_attrs") {
             config.target_session_attrs(TargetSessionAttrs::ReadWrite);

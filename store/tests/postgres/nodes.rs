@@ -1,6 +1,7 @@
 //! Who has the lease as the database answers it, and what does a store still write that another
 //! node has taken over from?
 
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -12,11 +13,12 @@ use engine::node::lease::{
 };
 use engine::node::{KnownNode, NodeState};
 use engine::sealed::Sealed;
+use socket2::{Domain, Socket, Type};
 use store::conformance::samples::{acme, at, batch, device, entry, known};
 use store::conformance::wait;
 use store::{
     Commit, CommitError, DeviceReads, DrainOutcome, Maintenance, NewNode, NodeDatabase, Nodes,
-    PostgresNodes, PostgresStore, Pressure, Retention, SweepReport, Unavailable,
+    PostgresNodes, PostgresStore, PostgresUrl, Pressure, Retention, SweepReport, Unavailable,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -161,8 +163,51 @@ fn what_is_written_for_a_partition_that_another_node_has_taken_is_refused() {
     }
     // It goes on with what it still has.
     let shard = Partition(8).shards().next().unwrap();
-    assert_eq!(commit(&former, Owner::Shard { shard, epoch: 1 }), Ok(()));
+    let kept = Owner::Shard { shard, epoch: 1 };
+    assert_eq!(commit(&former, kept), Ok(()));
     assert_eq!(former.pressure(), Pressure::Open);
+}
+
+#[test]
+fn a_server_that_is_silent_keeps_no_node_from_another_one() {
+    let cluster = Cluster::new("silent");
+    cluster.node(2, "there");
+    let (_socket, _first, silent) = silent_port();
+    let mut options = options(&cluster.server, cluster.schema);
+    let (own, schema) = (cluster.server.port(), cluster.schema);
+    let url = format!(
+        "postgres://signalbox@127.0.0.1:{silent},127.0.0.1:{own}/{DATABASE}\
+         ?options=-csearch_path%3D{schema}"
+    );
+    options.url = PostgresUrl::parse(&url).unwrap();
+    let rules = LeaseRules {
+        lease_ms: 10_000,
+        heartbeat_ms: 2_000,
+    };
+    let node = NewNode {
+        rules,
+        ..new_node(1, "here")
+    };
+    let beat = LeaseRequest::Beat { is_draining: false };
+    for _ in 0..8 {
+        let database = NodeDatabase::of(&options, node.clone());
+        let asked = database.ask(&beat, Duration::from_secs(2));
+        let answer = cluster.runtime.block_on(asked);
+        assert!(matches!(answer, LeaseAnswer::Seen(_)), "{answer:?}");
+    }
+}
+
+/// A port at which nothing is answered, not even that a connection is refused: the queue for
+/// connections that wait to be accepted has room for one, which is there.
+fn silent_port() -> (Socket, TcpStream, u16) {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket
+        .bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into())
+        .unwrap();
+    socket.listen(0).unwrap();
+    let address = socket.local_addr().unwrap().as_socket().unwrap();
+    let first = TcpStream::connect(address).unwrap();
+    (socket, first, address.port())
 }
 
 #[test]
@@ -276,16 +321,8 @@ impl Cluster {
 
     /// A process in a place, which has joined.
     fn node(&self, number: u8, place: &str) -> TestNode<'_> {
-        let id = NodeId::from_bytes([number; 16]);
-        let node = NewNode {
-            id,
-            name: format!("node-{number}"),
-            place: place.to_owned(),
-            version: "1.0.0".to_owned(),
-            addresses: vec!["coap://[::]:5683".to_owned()],
-            rules: RULES,
-            shares: Arc::new(AtomicBool::new(true)),
-        };
+        let node = new_node(number, place);
+        let id = node.id;
         let database = NodeDatabase::of(&options(&self.server, self.schema), node);
         self.runtime.block_on(database.join()).unwrap();
         TestNode {
@@ -320,6 +357,18 @@ impl Cluster {
             let end = format!("UPDATE {schema}.{table} SET ends_at = clock_timestamp()");
             self.server.run(DATABASE, &end);
         }
+    }
+}
+
+fn new_node(number: u8, place: &str) -> NewNode {
+    NewNode {
+        id: NodeId::from_bytes([number; 16]),
+        name: format!("node-{number}"),
+        place: place.to_owned(),
+        version: "1.0.0".to_owned(),
+        addresses: vec!["coap://[::]:5683".to_owned()],
+        rules: RULES,
+        shares: Arc::new(AtomicBool::new(true)),
     }
 }
 
