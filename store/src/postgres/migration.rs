@@ -20,6 +20,7 @@ pub(crate) use self::rows::PageRows;
 use self::rows::{encoded, layout_of};
 use super::cell::{Cell, ColumnType, Parameter};
 use super::fault::PostgresFault;
+use super::fence::FENCES;
 use super::open::{self, Server};
 use super::partitions::Partitions;
 use super::pipeline::Pipeline;
@@ -196,9 +197,9 @@ impl PostgresSource {
         Ok(self.0.row(MARK, &[])?.get(0))
     }
 
-    /// Refuses every further write of a device to a service on it.
+    /// Refuses every further write of a device to a service on it, on every node.
     pub(crate) fn fence(&mut self) -> Result<(), MigrationError> {
-        self.0.run("UPDATE store_state SET epoch = epoch + 1")
+        self.0.run(&FENCES.join("; "))
     }
 
     /// What there is one of.

@@ -7,6 +7,7 @@ use engine::ids::DeviceKey;
 
 use super::PostgresStore;
 use super::fault::PostgresFault;
+use super::fence::FENCES;
 use super::sql_types::SqlId;
 use crate::record::Unreadable;
 use crate::rekey::{RekeyError, RekeyReport, Resealer};
@@ -14,9 +15,6 @@ use crate::sealed::MasterKey;
 
 /// The rows that are read and written at once.
 const ROWS_AT_ONCE: i32 = 256;
-
-/// Owners of earlier epochs are refused from now on: none of them knows the new key.
-const FENCE: &str = "UPDATE store_state SET epoch = epoch + 1";
 
 /// A table with secrets.
 struct SealedTable {
@@ -87,7 +85,10 @@ impl PostgresStore {
 async fn reseal_all(pool: &Pool, resealer: &mut Resealer<'_>) -> Result<(), PostgresFault> {
     let mut connection = pool.get().await?;
     let transaction = connection.transaction().await?;
-    transaction.execute(FENCE, &[]).await?;
+    // None of those that have served from it knows the new key.
+    for fence in FENCES {
+        transaction.execute(fence, &[]).await?;
+    }
     for table in &TABLES {
         let rows = transaction.prepare(table.rows).await?;
         let rows = transaction.bind(&rows, &[]).await?;

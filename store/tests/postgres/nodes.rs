@@ -16,6 +16,7 @@ use engine::sealed::Sealed;
 use socket2::{Domain, Socket, Type};
 use store::conformance::samples::{acme, at, batch, device, entry, known};
 use store::conformance::wait;
+use store::sealed::MasterKey;
 use store::{
     Commit, CommitError, DeviceReads, DrainOutcome, Maintenance, NewNode, NodeDatabase, Nodes,
     PostgresNodes, PostgresStore, PostgresUrl, Pressure, Retention, SweepReport, Unavailable,
@@ -166,6 +167,17 @@ fn what_is_written_for_a_partition_that_another_node_has_taken_is_refused() {
     let kept = Owner::Shard { shard, epoch: 1 };
     assert_eq!(commit(&former, kept), Ok(()));
     assert_eq!(former.pressure(), Pressure::Open);
+
+    // None of them seals with the former key any more.
+    let [from, to] = [1, 2].map(|key| MasterKey::from_bytes(&[key; 32]));
+    cluster.store_of_partitions().rekey(&from, &to).unwrap();
+    assert_eq!(commit(&former, kept), Err(CommitError::Fenced));
+    for owner in owners(2) {
+        assert_eq!(commit(&later, owner), Err(CommitError::Fenced));
+    }
+    assert_eq!(first.take(&[(next, 1)], false), []);
+    cluster.end_lease();
+    assert_eq!(first.take(&[(next, 1)], false), [(next, 3)]);
 }
 
 #[test]
