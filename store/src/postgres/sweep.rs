@@ -185,29 +185,36 @@ const JOB_PARTS: &str = "WITH gone AS (DELETE FROM job_part WHERE (job, part) IN
      (SELECT FROM job WHERE id = p.job) ORDER BY job, part LIMIT $1) RETURNING 1) \
      SELECT count(*) FROM gone";
 
-/// SMS with all their parts; the first part is the oldest.
+/// SMS with all their parts, of which the first is the oldest and has the id of the SMS.
 const SMS: &str = "WITH gone AS (DELETE FROM sms WHERE id IN \
-     (SELECT sms FROM sms_id WHERE id < $2 ORDER BY id LIMIT $1) RETURNING 1) \
+     (SELECT id FROM sms WHERE id < $2 ORDER BY id LIMIT $1) RETURNING 1) \
      SELECT count(*) FROM gone";
 
+// What is left of removed customers, destinations and jobs: read in the order of an index, of each
+// alone. A plan for all at once may read the whole table.
+
 const REMOVED_LOGS: &str = "WITH due AS (SELECT e.customer, e.id FROM removed_customer r \
-     JOIN log_entry e ON e.customer = r.customer AND e.id <= r.last_entry \
+     CROSS JOIN LATERAL (SELECT customer, id FROM log_entry WHERE customer = r.customer \
+     AND id <= r.last_entry ORDER BY customer, id LIMIT $1) e \
      WHERE $2::boolean LIMIT $1), gone AS (DELETE FROM log_entry e USING due \
      WHERE e.customer = due.customer AND e.id = due.id RETURNING 1) SELECT count(*) FROM gone";
 
 const REMOVED_EVENTS: &str = "WITH due AS (SELECT e.id, e.sequence FROM removed_customer r \
-     JOIN event e ON e.customer = r.customer AND e.sequence <= r.last_event \
+     CROSS JOIN LATERAL (SELECT id, sequence FROM event WHERE customer = r.customer \
+     AND sequence <= r.last_event ORDER BY customer, partition, sequence LIMIT $1) e \
      WHERE $2::boolean LIMIT $1), gone AS (DELETE FROM event e USING due WHERE e.id = due.id \
      AND e.sequence = due.sequence RETURNING 1) SELECT count(*) FROM gone";
 
 const REMOVED_RETRIES: &str = "WITH due AS (SELECT p.destination, p.sequence \
-     FROM removed_destination r JOIN pending_retry p ON p.destination = r.id \
+     FROM removed_destination r CROSS JOIN LATERAL (SELECT destination, sequence \
+     FROM pending_retry WHERE destination = r.id ORDER BY destination, sequence LIMIT $1) p \
      WHERE $2::boolean LIMIT $1), gone AS (DELETE FROM pending_retry p USING due \
      WHERE p.destination = due.destination AND p.sequence = due.sequence RETURNING 1) \
      SELECT count(*) FROM gone";
 
 const REMOVED_DEAD_LETTERS: &str = "WITH due AS (SELECT d.destination, d.sequence \
-     FROM removed_destination r JOIN dead_letter d ON d.destination = r.id \
+     FROM removed_destination r CROSS JOIN LATERAL (SELECT destination, sequence \
+     FROM dead_letter WHERE destination = r.id ORDER BY destination, sequence LIMIT $1) d \
      WHERE $2::boolean LIMIT $1), gone AS (DELETE FROM dead_letter d USING due \
      WHERE d.destination = due.destination AND d.sequence = due.sequence RETURNING 1) \
      SELECT count(*) FROM gone";
@@ -217,27 +224,29 @@ const REMOVED_DEFINITIONS: &str = "WITH gone AS (DELETE FROM removed_definition 
      SELECT count(*) FROM gone";
 
 const REMOVED_JOB_PARTS: &str = "WITH due AS (SELECT p.job, p.part FROM removed_job r \
-     JOIN job_part p ON p.job = r.id WHERE $2::boolean LIMIT $1), gone AS (DELETE FROM job_part p \
-     USING due WHERE p.job = due.job AND p.part = due.part RETURNING 1) \
+     CROSS JOIN LATERAL (SELECT job, part FROM job_part WHERE job = r.id ORDER BY job, part \
+     LIMIT $1) p WHERE $2::boolean LIMIT $1), gone AS (DELETE FROM job_part p USING due WHERE p.job = due.job AND p.part = due.part RETURNING 1) \
      SELECT count(*) FROM gone";
 
-/// Removes the marks of what has nothing left. Marks are no things.
+/// Removes the marks of what has nothing left. Marks are no things. `OFFSET 0` has each mark looked
+/// up in an index: a join would read every row of the other table.
 ///
 /// Ids and numbers of events have almost the same order. So the event with the first id tells which
-/// removed histories are worth a look, which costs one in the index of each day (`OFFSET 0` has it
-/// be that, not a join that reads all events); it does not tell that they are gone.
+/// removed histories are worth a look, which costs one for each day; it does not tell that they are
+/// gone. A node that removes a device again meanwhile changes its mark, which stays then.
 const MARKS: [&str; 5] = [
-    "DELETE FROM removed_job r WHERE NOT EXISTS (SELECT FROM job_part p WHERE p.job = r.id)",
+    "DELETE FROM removed_job r WHERE NOT EXISTS (SELECT FROM job_part p WHERE p.job = r.id \
+     OFFSET 0)",
     "DELETE FROM removed_customer r WHERE NOT EXISTS (SELECT FROM log_entry e \
-     WHERE e.customer = r.customer AND e.id <= r.last_entry) AND NOT EXISTS (SELECT FROM event e \
-     WHERE e.customer = r.customer AND e.sequence <= r.last_event)",
+     WHERE e.customer = r.customer AND e.id <= r.last_entry OFFSET 0) AND NOT EXISTS (SELECT \
+     FROM event e WHERE e.customer = r.customer AND e.sequence <= r.last_event OFFSET 0)",
     "DELETE FROM removed_history r USING (SELECT device, last_event FROM removed_history \
      WHERE last_event < coalesce((SELECT sequence FROM event ORDER BY id LIMIT 1), \
      9223372036854775807) ORDER BY last_event LIMIT 4096) due WHERE r.device = due.device \
-     AND NOT EXISTS (SELECT FROM event e WHERE e.device = due.device \
-     AND e.sequence <= due.last_event OFFSET 0)",
+     AND r.last_event = due.last_event AND NOT EXISTS (SELECT FROM event e \
+     WHERE e.device = due.device AND e.sequence <= due.last_event OFFSET 0)",
     "DELETE FROM destination_cursor c USING removed_destination r WHERE c.destination = r.id",
     "DELETE FROM removed_destination r WHERE NOT EXISTS (SELECT FROM pending_retry p \
-     WHERE p.destination = r.id) AND NOT EXISTS (SELECT FROM dead_letter d \
-     WHERE d.destination = r.id)",
+     WHERE p.destination = r.id OFFSET 0) AND NOT EXISTS (SELECT FROM dead_letter d \
+     WHERE d.destination = r.id OFFSET 0)",
 ];
