@@ -105,6 +105,8 @@ enum Failure {
     DiskFull,
     /// The server refuses it.
     Refused,
+    /// It was sent, and whether it is durable cannot be found out.
+    Unknown,
     /// There is no connection: nothing was sent.
     Away,
 }
@@ -243,22 +245,25 @@ impl PostgresCommitter {
         let all = |verdict| vec![verdict; plans.len()];
         match self.write(plans).await {
             Ok(decided) => decided.verdicts,
-            Err(Failure::DiskFull | Failure::Away | Failure::Lost) => all(Err(CommitError::Full)),
+            Err(Failure::DiskFull | Failure::Away | Failure::Lost | Failure::Again) => {
+                all(Err(CommitError::Full))
+            }
             Err(Failure::Refused) if plans.len() > 1 => {
                 let mut verdicts = Vec::with_capacity(plans.len());
                 for plan in plans {
                     let alone = self.write(&[*plan]).await;
                     verdicts.push(match alone {
                         Ok(decided) => decided.verdicts.first().copied().unwrap_or(Ok(())),
-                        Err(Failure::DiskFull | Failure::Away | Failure::Lost) => {
+                        Err(Failure::DiskFull | Failure::Away | Failure::Lost | Failure::Again) => {
                             Err(CommitError::Full)
                         }
-                        Err(Failure::Again | Failure::Refused) => Err(CommitError::Unavailable),
+                        Err(Failure::Refused | Failure::Unknown) => Err(CommitError::Unavailable),
                     });
                 }
                 verdicts
             }
-            Err(Failure::Again | Failure::Refused) => all(Err(CommitError::Unavailable)),
+            // A group that may be durable must not be written again.
+            Err(Failure::Refused | Failure::Unknown) => all(Err(CommitError::Unavailable)),
         }
     }
 
@@ -292,7 +297,7 @@ impl PostgresCommitter {
             (Some(Failure::Lost), Some(decided)) => match self.is_durable().await {
                 Ok(true) => Ok(self.settle(decided)),
                 Ok(false) => Err(Failure::Lost),
-                Err(Unavailable) => Err(Failure::Refused),
+                Err(Unavailable) => Err(Failure::Unknown),
             },
             (Some(failure), _) => {
                 if !matches!(failure, Failure::Lost) {
@@ -484,7 +489,7 @@ impl PostgresCommitter {
                 self.state.fill_disk();
             }
             Failure::Again => tracing::debug!(%fault, "a transaction was given up"),
-            Failure::Refused | Failure::Away => {
+            Failure::Refused | Failure::Unknown | Failure::Away => {
                 tracing::error!(%fault, "a transaction was refused");
             }
         }
