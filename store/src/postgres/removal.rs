@@ -56,7 +56,8 @@ impl Removal {
             Self::Actions(customer) => pipeline.add(
                 format!(
                     "WITH gone AS (DELETE FROM action WHERE id IN (SELECT id FROM action \
-                     WHERE customer = $1 LIMIT {ACTIONS_REMOVED_AT_ONCE}) \
+                     WHERE customer = $1 ORDER BY protocol, status, id \
+                     LIMIT {ACTIONS_REMOVED_AT_ONCE}) \
                      RETURNING customer, protocol, status) {COUNT_OUT}"
                 ),
                 vec![text(customer.as_str()), number(slot)],

@@ -70,11 +70,22 @@ fn page_sql(filter: &ActionFilter) -> String {
         Some(_) => "device",
         None => "customer",
     };
-    let order = match filter.order {
-        ActionOrder::Created => "id",
-        ActionOrder::CreatedDescending => "id DESC",
-        ActionOrder::Updated => "updated_at, id",
-        ActionOrder::UpdatedDescending => "updated_at DESC, id DESC",
+    // By creation, the order of those of a status is that of their index, and written so: by `id`
+    // alone, the server may read those of everybody in the order of the primary key.
+    let (order, order_of_status) = match filter.order {
+        ActionOrder::Created => ("id", "status, id"),
+        ActionOrder::CreatedDescending => ("id DESC", "status DESC, id DESC"),
+        ActionOrder::Updated => ("updated_at, id", "updated_at, id"),
+        ActionOrder::UpdatedDescending => {
+            let order = "updated_at DESC, id DESC";
+            (order, order)
+        }
+    };
+    let of_status = match filter.order {
+        ActionOrder::Created | ActionOrder::CreatedDescending => {
+            "action.status >= of_status.status AND action.status <= of_status.status"
+        }
+        ActionOrder::Updated | ActionOrder::UpdatedDescending => "action.status = of_status.status",
     };
     format!(
         "WITH page AS (SELECT range.id, range.updated_at \
@@ -82,8 +93,8 @@ fn page_sql(filter: &ActionFilter) -> String {
             CROSS JOIN unnest($3::smallint[]) AS of_status (status) \
             CROSS JOIN LATERAL (SELECT id, updated_at FROM action \
                 WHERE {owner} = $1 AND action.protocol = of_protocol.protocol \
-                AND action.status = of_status.status \
-                ORDER BY {order} LIMIT $4) AS range \
+                AND {of_status} \
+                ORDER BY {order_of_status} LIMIT $4) AS range \
             ORDER BY {order} OFFSET $5 LIMIT $6) \
         SELECT (SELECT record FROM action WHERE action.id = page.id) \
         FROM page ORDER BY {order}"
