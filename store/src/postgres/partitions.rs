@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use deadpool_postgres::ClientWrapper;
 use engine::ids::{EntryId, EventId};
 use engine::moment::Timestamp;
+use tokio_postgres::error::SqlState;
 
 use super::fault::PostgresFault;
 use super::fence::begin_unless_superseded;
@@ -169,12 +170,20 @@ impl Partitions {
         if !begin_unless_superseded(epoch, client).await? {
             return Ok(false);
         }
-        // It waits for the queries under way, and those that follow wait for it.
+        // It waits for the queries under way, and all that follow wait for it: not for long, because
+        // a backup reads for hours.
         let dropping = format!(
-            "SET LOCAL lock_timeout = '1s'; DROP TABLE IF EXISTS {}; COMMIT",
+            "SET LOCAL lock_timeout = '100ms'; DROP TABLE IF EXISTS {}; COMMIT",
             day.name()
         );
-        client.batch_execute(&dropping).await?;
+        match client.batch_execute(&dropping).await {
+            Ok(()) => {}
+            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+                client.batch_execute("ROLLBACK").await?;
+                return Ok(false);
+            }
+            Err(error) => return Err(error.into()),
+        }
         self.0.remove(&day);
         Ok(true)
     }
