@@ -27,7 +27,7 @@ use tracing::{error, info, warn};
 
 use crate::clock::steady_time;
 
-/// Commands and reports that may wait: each happens once.
+/// Commands that may wait: each happens once.
 const WAITING_MAX: usize = 8;
 
 /// How often a delivery asks whether the lease is held again.
@@ -93,7 +93,7 @@ enum LeaseCommand {
 /// The thread that keeps the lease.
 pub struct LeaseKeeper {
     commands: mpsc::Sender<LeaseCommand>,
-    reports: mpsc::Receiver<LeaseReport>,
+    reports: mpsc::UnboundedReceiver<LeaseReport>,
     is_answered: Arc<AtomicBool>,
 }
 
@@ -107,7 +107,8 @@ impl LeaseKeeper {
         describe_active();
         close();
         let (commands, commanded) = mpsc::channel(WAITING_MAX);
-        let (reported, reports) = mpsc::channel(WAITING_MAX);
+        // Nothing may delay the thread. There is one for each lease at most, and one for the end.
+        let (reported, reports) = mpsc::unbounded_channel();
         let (reply, joined) = oneshot::channel();
         let is_answered = Arc::new(AtomicBool::new(true));
         let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -211,7 +212,7 @@ struct LeaseThread {
     database: Arc<NodeDatabase>,
     machine: NodeLease,
     asked: Option<Pin<Box<dyn Future<Output = LeaseAnswer> + Send>>>,
-    reports: mpsc::Sender<LeaseReport>,
+    reports: mpsc::UnboundedSender<LeaseReport>,
     is_answered: Arc<AtomicBool>,
     until: SteadyTime,
     role: NodeRole,
@@ -246,13 +247,13 @@ impl LeaseThread {
                 },
             }
             for effect in out {
-                self.perform(effect).await;
+                self.perform(effect);
             }
             self.follow_role();
         }
     }
 
-    async fn perform(&mut self, effect: LeaseEffect) {
+    fn perform(&mut self, effect: LeaseEffect) {
         match effect {
             LeaseEffect::Ask(request, patience_ms) => {
                 self.asked = Some(asking(&self.database, request, patience_ms));
@@ -270,26 +271,26 @@ impl LeaseThread {
                         }
                     }
                 }
-                self.report(LeaseReport::Began(begun)).await;
+                self.report(LeaseReport::Began(begun));
             }
             LeaseEffect::Give(partition) => {
                 info!(partition = partition.0, "this node gives up a partition");
-                self.report(LeaseReport::Give(partition)).await;
+                self.report(LeaseReport::Give(partition));
             }
             LeaseEffect::Drain => {
                 info!("this node is to drain");
-                self.report(LeaseReport::Drain).await;
+                self.report(LeaseReport::Drain);
             }
             LeaseEffect::End => {
                 error!("another node has the lease: this one ends");
-                match (self.superseded)() {}
+                (self.superseded)();
             }
-            LeaseEffect::Left => self.report(LeaseReport::Left).await,
+            LeaseEffect::Left => self.report(LeaseReport::Left),
         }
     }
 
-    async fn report(&self, report: LeaseReport) {
-        if self.reports.send(report).await.is_err() {
+    fn report(&self, report: LeaseReport) {
+        if self.reports.send(report).is_err() {
             warn!("nobody follows the lease");
         }
     }
