@@ -113,7 +113,8 @@ pub(super) async fn delete(
     })
     .await?;
     // A device, a schedule or a job in creation was committed before the customer was deleted, or
-    // not at all.
+    // not at all. A forwarder may have begun again that was found before.
+    api.deliveries.forget(customer.clone()).await?;
     api.jobs.forget(customer.clone()).await;
     schedules::remove_all(&api, &customer).await?;
     jobs::remove_all(&api, &customer).await?;
