@@ -1,7 +1,8 @@
 //! How does a transaction that is no group fail once another process has taken the store over? And
 //! how is every process fenced off?
 //!
-//! Such a transaction locks the epoch for sharing, as every group does, so that a take-over waits for its end.
+//! Such a transaction locks the epoch for sharing, as every group does, so that a take-over waits
+//! for its end.
 
 use deadpool_postgres::ClientWrapper;
 

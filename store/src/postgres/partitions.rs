@@ -170,8 +170,8 @@ impl Partitions {
         if !begin_unless_superseded(epoch, client).await? {
             return Ok(false);
         }
-        // It waits for the queries under way, and all that follow wait for it: not for long, because
-        // a backup reads for hours.
+        // It waits for the queries under way, and all that follow wait for it: not for long,
+        // because a backup reads for hours.
         let dropping = format!(
             "SET LOCAL lock_timeout = '100ms'; DROP TABLE IF EXISTS {}; COMMIT",
             day.name()

@@ -225,8 +225,8 @@ const REMOVED_DEFINITIONS: &str = "WITH gone AS (DELETE FROM removed_definition 
 
 const REMOVED_JOB_PARTS: &str = "WITH due AS (SELECT p.job, p.part FROM removed_job r \
      CROSS JOIN LATERAL (SELECT job, part FROM job_part WHERE job = r.id ORDER BY job, part \
-     LIMIT $1) p WHERE $2::boolean LIMIT $1), gone AS (DELETE FROM job_part p USING due WHERE p.job = due.job AND p.part = due.part RETURNING 1) \
-     SELECT count(*) FROM gone";
+     LIMIT $1) p WHERE $2::boolean LIMIT $1), gone AS (DELETE FROM job_part p USING due \
+     WHERE p.job = due.job AND p.part = due.part RETURNING 1) SELECT count(*) FROM gone";
 
 /// Removes the marks of what has nothing left. Marks are no things. `OFFSET 0` has each mark looked
 /// up in an index: a join would read every row of the other table.
