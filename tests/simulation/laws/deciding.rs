@@ -34,10 +34,14 @@ impl LawChecker {
             last_reply.received_since += 1;
         }
         if let (Some(open), Some(meets)) = (&mut self.open[who], &decision.took.meets) {
-            // A notification that overtakes the answer to the request that ends its observation is
-            // not that answer.
-            let is_notification = decision.took.meaning == Some(UplinkKind::Notification);
-            let is_met = open.attempt.is_met_by(meets) && !is_notification;
+            // Neither a notification that overtakes the answer to the request that ends its
+            // observation is that answer, nor one that the network repeats: all have one token.
+            let meaning = decision.took.meaning;
+            let is_other = matches!(
+                meaning,
+                Some(UplinkKind::Notification | UplinkKind::Repeated)
+            );
+            let is_met = open.attempt.is_met_by(meets) && !is_other;
             open.is_answered |= is_met;
             open.continues |= is_met && decision.took.meaning == Some(UplinkKind::BlockPart);
         }
