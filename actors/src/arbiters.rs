@@ -237,10 +237,10 @@ impl Arbiters {
     }
 
     /// Reads with what sessions are resumed by their ids, unless that is known already: what was
-    /// kept here, and what another node has handed over.
+    /// kept here, also since other arbiters began, and what another node has handed over.
     fn take_cached(&mut self, parts: &ArbiterParts, handed_over: &[u8]) {
         if let Some(kept) = &parts.kept_sessions
-            && (self.cached.is_none() || !handed_over.is_empty())
+            && (self.cached.is_none() || kept.has_new_cached() || !handed_over.is_empty())
         {
             self.cached = Some(kept.take_cached(handed_over));
         }

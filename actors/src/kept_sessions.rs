@@ -107,6 +107,11 @@ impl KeptSessions {
         self.cached.take_up(handed_over).into()
     }
 
+    /// Whether there is more of it than was taken.
+    pub(crate) fn has_new_cached(&self) -> bool {
+        self.cached.has_new()
+    }
+
     /// Keeps with what a session is resumed by its id.
     pub(crate) fn cache(&self, record: &[u8]) {
         self.cached.append(record);
@@ -328,8 +333,14 @@ mod tests {
         let cached = next.take_cached(&stopped.copy_cached().unwrap());
         let cached: Vec<u8> = cached.iter().map(|record| record[0]).collect();
         assert_eq!(cached, [2, 1]);
+        // An arbiter that begins later knows what all others were told.
+        assert!(!next.has_new_cached());
+        (0..2).for_each(|_| next.cache(&[3; 40]));
+        assert!(next.has_new_cached());
+        assert_eq!(next.take_cached(&[]).len(), 3);
+        assert!(!next.has_new_cached());
         // What is resumed by its id may be so at either, and is there once.
-        assert_eq!(next.take_cached(&stopped.copy_cached().unwrap()).len(), 2);
+        assert_eq!(next.take_cached(&stopped.copy_cached().unwrap()).len(), 3);
     }
 
     fn kept_in(home: &tempfile::TempDir) -> KeptSessions {

@@ -642,6 +642,10 @@ impl Handler<ForwardBatch> for Registry {
             });
         }
         for record in post.cached_sessions {
+            // It may be of another node.
+            if let Some(kept) = &self.context.kept_sessions {
+                kept.cache(&record);
+            }
             self.context.associations.borrow_mut().cache(&record);
         }
         for (device, message) in post.secured {

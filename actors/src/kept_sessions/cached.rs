@@ -8,9 +8,11 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::associations::export::SessionRecord;
@@ -30,6 +32,9 @@ pub(super) struct CachedSessions {
     /// How many records are in a file that is full.
     records_max: usize,
     newest: Mutex<Option<Newest>>,
+    /// Whether there are records that were not taken up.
+    has_new: AtomicBool,
+    hasher: RandomState,
 }
 
 /// The file with the newest records.
@@ -37,7 +42,9 @@ struct Newest {
     file: File,
     /// Where its last whole record ends.
     length: u64,
-    records: usize,
+    /// The hashes of its records, and of those in the file before it.
+    known: HashSet<u64>,
+    former: HashSet<u64>,
     /// Whether the last write failed, which may have left a part of a record.
     is_failing: bool,
 }
@@ -49,12 +56,20 @@ impl CachedSessions {
             master_key,
             records_max,
             newest: Mutex::new(None),
+            has_new: AtomicBool::new(false),
+            hasher: RandomState::new(),
         }
+    }
+
+    /// Whether there are records that were not taken up.
+    pub(super) fn has_new(&self) -> bool {
+        self.has_new.load(Ordering::Relaxed)
     }
 
     /// The records of earlier processes, the oldest first, and behind them those in the files of
     /// another node; from now on `append` adds to them.
     pub(super) fn take_up(&self, handed_over: &[u8]) -> Vec<SessionRecord> {
+        self.has_new.store(false, Ordering::Relaxed);
         let mut records = self.read_and_open().unwrap_or_else(|error| {
             let path = self.folder.display();
             warn!(%error, %path, "DTLS sessions without tickets are not resumed after a restart");
@@ -63,7 +78,9 @@ impl CachedSessions {
         let known: HashSet<&[u8]> = records.iter().map(|record| &***record).collect();
         let (mut others, _) = self.records_in(handed_over);
         others.retain(|record| !known.contains(&***record));
-        others.iter().for_each(|record| self.append(record));
+        for record in &others {
+            self.add(record);
+        }
         records.extend(others);
         if !records.is_empty() {
             let count = records.len();
@@ -79,27 +96,45 @@ impl CachedSessions {
         Ok(files)
     }
 
-    /// Adds the record of a session that has begun.
+    /// Adds the record of a session that has begun, unless it is there: each arbiter is told of
+    /// each session.
     pub(super) fn append(&self, record: &[u8]) {
+        if self.add(record) {
+            self.has_new.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Adds a record; returns whether it was not there, and is now.
+    fn add(&self, record: &[u8]) -> bool {
+        let hash = self.hasher.hash_one(record);
         // A panic leaves at most a record that is not whole, which the next start cuts off.
         let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(current) = newest.as_mut() else {
-            return;
+            return false;
         };
-        let appended = match current.records < self.records_max {
+        if current.former.contains(&hash) || current.known.contains(&hash) {
+            return false;
+        }
+        let appended = match current.known.len() < self.records_max {
             true => Ok(()),
-            false => self.begin_next().map(|next| *current = next),
+            false => self.begin_next(current),
         };
         let appended = appended.and_then(|()| current.append(&self.master_key, record));
+        if appended.is_ok() {
+            current.known.insert(hash);
+        }
         if let Err(error) = &appended
             && !current.is_failing
         {
             warn!(%error, "DTLS sessions without tickets may not be resumed after a restart");
         }
         current.is_failing = appended.is_err();
+        appended.is_ok()
     }
 
     fn read_and_open(&self) -> io::Result<Vec<SessionRecord>> {
+        // Nothing is added meanwhile.
+        let mut opened = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         let mut folder = fs::DirBuilder::new();
         folder.recursive(true).mode(0o700).create(&self.folder)?;
         let read = |name| read_if_there(&self.folder.join(name));
@@ -108,14 +143,17 @@ impl CachedSessions {
         let file = self.open(OpenOptions::new().create(true))?;
         // What a process that was killed did not write to the end, or sealed with another key.
         file.set_len(length)?;
-        let current = Newest {
+        let known = |records: &[SessionRecord]| {
+            let records = records.iter();
+            records.map(|it| self.hasher.hash_one(&***it)).collect()
+        };
+        *opened = Some(Newest {
             file,
             length,
-            records: newest.len(),
+            known: known(&newest),
+            former: known(&records),
             is_failing: false,
-        };
-        let mut opened = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
-        *opened = Some(current);
+        });
         records.extend(newest);
         Ok(records)
     }
@@ -132,18 +170,20 @@ impl CachedSessions {
         (records, (file.len() - rest.len()) as u64)
     }
 
-    fn begin_next(&self) -> io::Result<Newest> {
+    fn begin_next(&self, current: &mut Newest) -> io::Result<()> {
         match fs::rename(self.folder.join("newest"), self.folder.join("former")) {
             // It has its new name since the last try.
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        Ok(Newest {
+        *current = Newest {
             file: self.open(OpenOptions::new().create_new(true))?,
             length: 0,
-            records: 0,
+            known: HashSet::new(),
+            former: std::mem::take(&mut current.known),
             is_failing: false,
-        })
+        };
+        Ok(())
     }
 
     fn open(&self, options: &mut OpenOptions) -> io::Result<File> {
@@ -161,7 +201,6 @@ impl Newest {
         }
         self.file.write_all(&frame)?;
         self.length += frame.len() as u64;
-        self.records += 1;
         Ok(())
     }
 }
