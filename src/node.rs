@@ -246,13 +246,16 @@ fn follow_others(nodes: Arc<dyn Nodes>, own: NodeId) -> watch::Receiver<OtherNod
 
 fn others_in(listed: &[KnownNode], own: NodeId) -> OtherNodes {
     let others = || listed.iter().filter(|it| it.id != own);
-    let reached = others().filter(|it| it.is_heard);
+    let addresses = |is_heard| {
+        let nodes = others().filter(move |it| it.is_heard == is_heard);
+        let reached = nodes.filter_map(|it| Some((it.id, address_for_nodes(it)?)));
+        reached.collect()
+    };
     let active = others().find(|it| it.is_active);
     let partitions = others().flat_map(|node| node.partitions.iter().map(|it| (*it, node.id)));
     OtherNodes {
-        addresses: reached
-            .filter_map(|it| Some((it.id, address_for_nodes(it)?)))
-            .collect(),
+        addresses: addresses(true),
+        unheard: addresses(false),
         partitions: partitions.collect(),
         active: active.map(|it| it.id),
         is_active_replaced: active.is_none_or(|it| it.is_draining),

@@ -15,6 +15,8 @@ use crate::socket::{self, RelayId};
 pub struct OtherNodes {
     /// Where each is reached that can be.
     pub addresses: BTreeMap<NodeId, SocketAddr>,
+    /// Where those are reached that did not renew their leases in time, and may go on soon.
+    pub unheard: BTreeMap<NodeId, SocketAddr>,
     /// Which of them has a partition.
     pub partitions: BTreeMap<Partition, NodeId>,
     /// The active one, if it can be reached.

@@ -1,8 +1,10 @@
 //! How does the active node reach a device of another node? With a call for each command, which
 //! that node carries out as its own caller's.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::arbiter::input::{DeviceCommand, DeviceReply};
@@ -16,7 +18,7 @@ use reqwest::{Body, Client, Response, StatusCode};
 use store::{
     association_of_bytes, device_command_to_bytes, device_reply_of_bytes, strangers_of_bytes,
 };
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tracing::{debug, warn};
 
 use super::client_of;
@@ -44,22 +46,29 @@ const SHORT: Duration = Duration::from_secs(2);
 /// How long an answer may take: that to a command waits for a commit.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 
-/// The pause before a node is told again, and how often that is done: for longer than a lease.
+/// The pause before a node is told again, and for how long that is done: for longer than a lease.
 const TELL_AGAIN: Duration = Duration::from_secs(1);
-const TELL_TIMES: u32 = 60;
+const TELL_MAX: Duration = Duration::from_secs(60);
 
 /// The devices of the other nodes.
 #[derive(Clone)]
 pub(crate) struct OtherDevices {
     client: Client,
     nodes: NodeView,
+    /// What nodes could not be told yet, oldest first. A node is in it while a task tells it.
+    untold: Arc<Mutex<BTreeMap<NodeId, VecDeque<(DeviceNotice, Instant)>>>>,
 }
 
 impl OtherDevices {
     /// Those of these nodes, which are reached with this identity.
     pub(crate) fn new(identity: &NodeIdentity, nodes: NodeView) -> Result<Self, reqwest::Error> {
         let client = client_of(identity)?;
-        Ok(Self { client, nodes })
+        let untold = Arc::default();
+        Ok(Self {
+            client,
+            nodes,
+            untold,
+        })
     }
 
     /// Has a node carry out a command; none, if it does not have the device, or cannot be reached.
@@ -95,36 +104,80 @@ impl OtherDevices {
     }
 
     /// Tells all other nodes something. One that cannot be told at once is told later, as long as
-    /// it is one of them.
+    /// it is one of them. One that did not renew its leases in time is silent, and goes on with its
+    /// devices if it can soon: after the database was away, the first change is often made before
+    /// the last node is back.
     pub(crate) async fn tell(&self, notice: &DeviceNotice) {
-        let nodes: Vec<NodeId> = self.nodes.others().addresses.keys().copied().collect();
-        let telling = nodes.into_iter().map(|node| {
+        let (heard, unheard): (Vec<NodeId>, Vec<NodeId>) = {
+            let others = self.nodes.others();
+            let heard = others.addresses.keys().copied().collect();
+            (heard, others.unheard.keys().copied().collect())
+        };
+        for node in unheard {
+            self.tell_later(node, notice.clone());
+        }
+        let telling = heard.into_iter().map(|node| {
             let (others, notice) = (self.clone(), notice.clone());
-            actix_rt::spawn(async move { others.tell_soon(node, notice).await })
+            actix_rt::spawn(async move {
+                if let Err(error) = others.tell_one(node, &notice).await {
+                    warn!(%error, %node, %notice, "a node cannot be told of a change for now");
+                    others.tell_later(node, notice);
+                }
+            })
         });
         for told in telling.collect::<Vec<_>>() {
             drop(told.await);
         }
     }
 
-    /// Tells a node something; if that fails, again from time to time.
-    async fn tell_soon(self, node: NodeId, notice: DeviceNotice) {
-        let Err(error) = self.tell_one(node, &notice).await else {
-            return;
-        };
-        warn!(%error, %node, %notice, "a node cannot be told of a change for now");
-        actix_rt::spawn(async move {
-            for _ in 0..TELL_TIMES {
-                sleep(TELL_AGAIN).await;
-                if self.tell_one(node, &notice).await.is_ok() {
-                    return;
+    /// Tells a node something once it can be told, but not for ever.
+    fn tell_later(&self, node: NodeId, notice: DeviceNotice) {
+        let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_told = untold.contains_key(&node);
+        let waiting = untold.entry(node).or_default();
+        waiting.push_back((notice, Instant::now()));
+        if !is_told {
+            actix_rt::spawn(self.clone().go_on_telling(node));
+        }
+    }
+
+    async fn go_on_telling(self, node: NodeId) {
+        loop {
+            sleep(TELL_AGAIN).await;
+            while let Some(notice) = self.next_untold(node) {
+                if self.tell_one(node, &notice).await.is_err() {
+                    break;
                 }
+                let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
+                untold.entry(node).or_default().pop_front();
             }
-        });
+            let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
+            if untold.get(&node).is_none_or(VecDeque::is_empty) {
+                untold.remove(&node);
+                return;
+            }
+        }
+    }
+
+    /// The next thing to tell a node, without those that waited for too long.
+    fn next_untold(&self, node: NodeId) -> Option<DeviceNotice> {
+        let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = untold.get_mut(&node)?;
+        while let Some((_, since)) = waiting.front()
+            && since.elapsed() > TELL_MAX
+        {
+            waiting.pop_front();
+        }
+        waiting.front().map(|(notice, _)| notice.clone())
     }
 
     async fn tell_one(&self, node: NodeId, notice: &DeviceNotice) -> Result<(), reqwest::Error> {
-        let Some(address) = self.nodes.others().addresses.get(&node).copied() else {
+        let address = {
+            let others = self.nodes.others();
+            let listed = others.addresses.get(&node).or(others.unheard.get(&node));
+            listed.copied()
+        };
+        let Some(address) = address else {
             return Ok(());
         };
         let url = format!("https://{address}{NOTICES}");
