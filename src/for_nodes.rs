@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix_web::guard::{GuardContext, fn_guard};
+use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
 use actors::arbiters::ArbiterInlet;
 use actors::delivery::Deliveries;
@@ -57,7 +58,10 @@ pub(crate) struct NodeRoutes {
 impl NodeRoutes {
     /// The routes alone.
     pub(crate) fn routes(self) -> Routes {
-        Arc::new(move |app| self.mount(app))
+        Arc::new(move |app| {
+            self.mount(app);
+            app.default_service(web::to(unknown));
+        })
     }
 
     /// Mounts the routes, for calls of nodes themselves: a call that one relays has a header,
@@ -98,8 +102,10 @@ impl SessionRoutes {
     /// The routes alone.
     pub(crate) fn routes(self) -> Routes {
         Arc::new(move |app| {
-            let routes = web::scope("/v1").configure(|app| self.mount(app));
-            app.service(routes);
+            let routes = web::scope("/v1")
+                .guard(fn_guard(is_by_node))
+                .configure(|app| self.mount(app));
+            app.service(routes).default_service(web::to(unknown));
         })
     }
 
@@ -118,6 +124,15 @@ fn path(of: &str, rest: &str) -> String {
 
 fn is_by_node(context: &GuardContext<'_>) -> bool {
     !context.head().headers().contains_key(RELAYED)
+}
+
+/// Any other call. One that is relayed is for the active node, which this one was, or was taken for
+/// (RFC 9110 section 15.5.20).
+async fn unknown(request: HttpRequest) -> HttpResponse {
+    match request.headers().contains_key(RELAYED) {
+        true => HttpResponse::new(StatusCode::MISDIRECTED_REQUEST),
+        false => HttpResponse::NotFound().finish(),
+    }
 }
 
 /// POST: gives a command to a device.

@@ -16,6 +16,7 @@ use tracing::{debug, error};
 use crate::arbiters::datagrams::{Datagrams, SortedDatagrams};
 use crate::arbiters::peer_choice::PeerChoice;
 use crate::arbiters::places::{ArbiterPlace, ArbiterPlaces, ArbitersHere};
+use crate::lease;
 use crate::logging::Logging;
 use crate::meters::PUBLISH_EVERY;
 use crate::meters::sent::SentMeters;
@@ -38,6 +39,8 @@ pub(crate) struct Receiver {
     /// The arbiters on this thread.
     on_thread: Vec<ArbiterId>,
     choice: PeerChoice,
+    /// Whether the lease was held when it chose.
+    was_held: bool,
     /// The streams of the sockets, which a stop cancels.
     readable: Vec<SpawnHandle>,
 }
@@ -85,26 +88,34 @@ impl Receiver {
                 here,
                 on_thread: Vec::new(),
                 choice: PeerChoice::None,
+                was_held: false,
                 readable: Vec::new(),
             }
         })
     }
 
-    /// Chooses anew who receives what, because arbiters have moved.
+    /// Chooses anew who receives what, because arbiters have moved, or this node is silent or no
+    /// longer: what its arbiters would drop meanwhile is for those of other nodes.
     fn choose(&mut self) {
+        self.was_held = lease::is_held();
         let here: Vec<ArbiterId> = self.places.here().keys().copied().collect();
-        let all = self.places.shard_map().arbiters().collect();
-        let receiving = match (self.on_thread.is_empty(), here.is_empty()) {
-            (false, _) => self.on_thread.clone(),
-            (true, false) => here,
-            (true, true) => all,
+        let all = self.places.shard_map().arbiters();
+        let there: Vec<ArbiterId> = all.clone().filter(|it| !here.contains(it)).collect();
+        let receiving = if !self.was_held && !there.is_empty() {
+            there
+        } else if !self.on_thread.is_empty() {
+            self.on_thread.clone()
+        } else if !here.is_empty() {
+            here
+        } else {
+            all.collect()
         };
         self.choice = PeerChoice::among(&receiving);
     }
 
     /// Reads a batch of datagrams from a socket.
     fn receive(&mut self, socket: &Socket) {
-        if self.places.has_changed() {
+        if self.places.has_changed() || self.was_held != lease::is_held() {
             self.choose();
         }
         let mut batches = SortedDatagrams::default();

@@ -10,6 +10,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 
 use actors::arbiters::OtherNodes;
 use actors::clock::Clock;
+use actors::lease;
 use actors::relay::calls::CallRelay;
 use actors::relay::links::LinkState;
 use actors::web::Connection;
@@ -101,6 +102,11 @@ impl WaitingState {
         answered.unwrap_or_else(|failure| failure.response(self.trace()))
     }
 
+    /// Whether the database says where the others are: it answers, or did so within a lease.
+    fn knows_others(&self) -> bool {
+        self.is_standby.load(Ordering::Relaxed) || lease::is_held()
+    }
+
     fn refuse(&self) -> HttpResponse {
         let why = match self.is_standby.load(Ordering::Relaxed) {
             true => STANDBY,
@@ -136,7 +142,9 @@ async fn drain(
 /// this one.
 async fn readyz(state: web::Data<WaitingState>) -> HttpResponse {
     match &state.relay {
-        Some(relay) if relay.is_ready() => HttpResponse::Ok().json(HealthBody::OK),
+        Some(relay) if relay.is_ready() && state.knows_others() => {
+            HttpResponse::Ok().json(HealthBody::OK)
+        }
         Some(_) | None => state.refuse(),
     }
 }

@@ -226,7 +226,7 @@ struct Pair {
 
 impl Pair {
     fn start(server: &PostgresServer, settings: &[(&str, &str)]) -> Self {
-        let pair = Self::start_with(server, settings, &[]);
+        let pair = Self::start_on(&server.create_database(), settings, &[]);
         for (path, expected) in [("/livez", 200), ("/readyz", 503), (API, 503)] {
             assert_eq!(status(&pair.standby, path), Some(expected), "{path}");
         }
@@ -234,12 +234,8 @@ impl Pair {
     }
 
     /// The node that stands by has the settings of the other one but for its own.
-    fn start_with(
-        server: &PostgresServer,
-        settings: &[(&str, &str)],
-        of_standby: &[(&str, &str)],
-    ) -> Self {
-        let mut active = Service::start_on(&server.create_database(), settings);
+    fn start_on(database: &str, settings: &[(&str, &str)], of_standby: &[(&str, &str)]) -> Self {
+        let mut active = Service::start_on(database, settings);
         let mut standby = Service::stand_by_beside(&active, of_standby);
         active.may_fail();
         standby.may_fail();

@@ -12,6 +12,7 @@ pub(crate) mod endpoint;
 pub(crate) mod http;
 pub(crate) mod inspector;
 pub(crate) mod kernel;
+pub(crate) mod link;
 pub(crate) mod lwm2m;
 pub(crate) mod plain;
 pub(crate) mod poll;

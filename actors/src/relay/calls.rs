@@ -47,6 +47,9 @@ const OWN_HEADERS: [&str; 11] = [
     "upgrade",
 ];
 
+/// The answer of a node that is not the active one.
+const MISDIRECTED: reqwest::StatusCode = reqwest::StatusCode::MISDIRECTED_REQUEST;
+
 /// Parts of the body of a request that may wait until the active node takes them.
 const PARTS_MAX: usize = 4;
 
@@ -207,13 +210,20 @@ impl CallRelay {
                 sent = sent => sent,
                 () = &mut replaced => return Err(RelayFault::Unanswered),
             };
-            let error = match sent {
-                Ok(response) => return Ok((response, replaced)),
-                Err(error) => error,
-            };
-            debug!(?error, "a call was not relayed");
-            if !error.is_connect() {
-                return Err(RelayFault::Unanswered);
+            match sent {
+                Ok(response) if response.status() != MISDIRECTED => {
+                    return Ok((response, replaced));
+                }
+                // It is not the active node any more, whatever the database said last, and may have
+                // taken a part of the body.
+                Ok(_) if body.is_some() => return Err(RelayFault::Unreachable),
+                Ok(_) => {}
+                Err(error) => {
+                    debug!(?error, "a call was not relayed");
+                    if !error.is_connect() {
+                        return Err(RelayFault::Unanswered);
+                    }
+                }
             }
             if Instant::now() >= deadline {
                 return Err(RelayFault::Unreachable);

@@ -301,6 +301,12 @@ pub(super) struct Relaying {
 
 impl Relaying {
     pub(super) fn start(server: &PostgresServer) -> Self {
+        let database = server.create_database();
+        Self::start_on(&database, &database)
+    }
+
+    /// The node that stands by reaches the database in another way.
+    pub(super) fn start_on(database: &str, of_standby: &str) -> Self {
         let secrets = TempDir::new().unwrap();
         let secret = secrets.path().join("secret");
         fs::write(
@@ -319,11 +325,11 @@ impl Relaying {
             ],
         ]
         .concat();
-        let pair = Pair::start_with(
-            server,
-            &settings,
-            &[(ADDRESS, &standby_address.to_string())],
-        );
+        let of_standby = [
+            (ADDRESS, &*standby_address.to_string()),
+            ("SIGNALBOX_STORE", of_standby),
+        ];
+        let pair = Pair::start_on(database, &settings, &of_standby);
         let relaying = Self {
             pair,
             secrets,

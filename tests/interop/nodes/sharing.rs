@@ -2,15 +2,18 @@
 //! killed or drained?
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use protocol::coap::code::Code;
 use protocol::coap::message::MessageId;
 use serde_json::{Value, json};
 
 use super::relayed::Relaying;
+use super::{SUPERSEDED, status};
 use crate::postgres::{send, value_of};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::http::Request;
+use crate::vocabulary::link::CuttableLink;
 use crate::vocabulary::lwm2m::{execute, when_active};
 use crate::vocabulary::plain::answer;
 use crate::vocabulary::poll::until;
@@ -121,6 +124,37 @@ fn sessions_over_dtls_go_on_wherever_the_partition_of_their_connection_id_moves(
         device.send(&answer(&request, Code::CHANGED));
         let ended = nodes.pair.caller.final_action(&action);
         assert_eq!(ended["status"], "SUCCEEDED", "{name}");
+    }
+}
+
+#[test]
+fn a_node_that_stands_by_without_its_database_passes_on_what_arrives_and_is_not_ready() {
+    let server = PostgresServer::start();
+    let database = server.create_database();
+    let link = CuttableLink::to(SocketAddr::from(([127, 0, 0, 1], server.port())));
+    let own = format!(":{}/", server.port());
+    let of_standby = database.replace(&own, &format!(":{}/", link.port()));
+    assert_ne!(of_standby, database);
+    let mut nodes = Relaying::start_on(&database, &of_standby);
+    let mut fleet = Fleet::register(&nodes);
+    fleet.send(1..=2);
+    link.cut();
+    until("that it is not ready", || {
+        (status(&nodes.pair.standby, "/readyz") == Some(503)).then_some(())
+    });
+    fleet.turn_to(&[&nodes.pair.standby]);
+    fleet.send(3..=4);
+    link.mend();
+    // The other one has its leases.
+    assert_eq!(nodes.pair.standby.ended().code(), Some(SUPERSEDED));
+    nodes.pair.standby.stand_by();
+    nodes.wait_until_shared();
+    fleet.turn_to(&[&nodes.pair.active, &nodes.pair.standby]);
+    fleet.send(5..=6);
+    fleet.perform_through_each(&nodes);
+    let expected: Vec<u64> = (1..=6).collect();
+    for (name, values) in stored(&nodes.pair.caller) {
+        assert_eq!(values, expected, "{name}");
     }
 }
 
