@@ -201,7 +201,7 @@ async fn receive(
     };
     // It is never complete, so its connection never waits for a request.
     if let Some(connection) = request.conn_data::<Connection>() {
-        connection.serve();
+        connection.serve_node();
     }
     receiving::receive(RelayId { node, stream }, body, &state.inlet)
 }
@@ -212,7 +212,7 @@ async fn tell(request: HttpRequest, state: web::Data<NodeRoutes>) -> HttpRespons
         return HttpResponse::ServiceUnavailable().finish();
     }
     if let Some(connection) = request.conn_data::<Connection>() {
-        connection.serve();
+        connection.serve_node();
     }
     news::stream(&*state.store)
 }

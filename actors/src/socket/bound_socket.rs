@@ -112,8 +112,13 @@ impl BoundSocket {
     }
 
     /// Where what is sent to a peer goes, and from which address; none if the socket has but one.
+    /// From one of a relay that is gone only if this machine has it by now: the kernel takes no
+    /// other.
     pub(super) fn path_to(&self, peer: Peer) -> (SockaddrStorage, Option<SourceAddress>) {
-        let local = peer.local.and_then(|id| self.addresses.address_of(id));
+        let local = match self.relay_to(peer) {
+            Some((_, address)) => StdSocket::bind((address, 0)).map(|_| address).ok(),
+            None => peer.local.and_then(|id| self.addresses.address_of(id)),
+        };
         let to = peer.address;
         match self.bound_to {
             BoundTo::One => (to.into(), None),
@@ -249,8 +254,11 @@ pub(super) fn destination_of(message: &ControlMessageOwned) -> Option<IpAddr> {
 mod tests {
     use std::net::UdpSocket as StdSocket;
 
+    use engine::ids::NodeId;
+
     use super::*;
     use crate::socket;
+    use crate::socket::id_at_relay;
     use crate::socket::inbox::Inbox;
 
     #[actix::test]
@@ -293,6 +301,27 @@ mod tests {
             ours.send_now(peer, b"request").unwrap();
             let (length, _) = device.recv_from(&mut [0; 64]).unwrap();
             assert_eq!(length, b"request".len(), "{bound} to {at}");
+        }
+    }
+
+    #[actix::test]
+    async fn what_a_relay_that_is_gone_would_send_leaves_from_here() {
+        let relay = RelayId {
+            node: NodeId::from_bytes([9; 16]),
+            stream: 1,
+        };
+        // The first is no address of this machine.
+        for (at_relay, expected) in [("192.0.2.1", "127.0.0.1"), ("127.3.3.7", "127.3.3.7")] {
+            for bound in ["[::]:0", "0.0.0.0:0"] {
+                let ours = socket::open(bound.parse().unwrap()).unwrap();
+                let ours = BoundSocket::adopt(ours).unwrap();
+                let device = StdSocket::bind("127.0.0.1:0").unwrap();
+                let peer = Peer::plain(device.local_addr().unwrap());
+                let peer = peer.sent_to(id_at_relay(relay, at_relay.parse().unwrap()));
+                ours.send_now(peer, b"request").unwrap();
+                let (_, from) = device.recv_from(&mut [0; 64]).unwrap();
+                assert_eq!(from.ip(), expected.parse::<IpAddr>().unwrap(), "{bound}");
+            }
         }
     }
 

@@ -30,7 +30,7 @@ use actix_web::web::Bytes;
 use engine::network::network_of_host;
 use metrics::{counter, describe_counter};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use socket2::SockRef;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::Interest;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, warn};
@@ -53,6 +53,9 @@ const DESCRIPTORS: u64 = 2;
 /// Connections beyond the bound that still serve the operator and health checks. When all of them
 /// are open, a new one takes the place of the one that has waited longest for a request.
 const RESERVE: usize = 32;
+
+/// How long another node may acknowledge nothing before it is taken to be lost: about a lease.
+const NODE_SILENT_MAX: Duration = Duration::from_secs(10);
 
 /// A body is handed to the connection in pieces of this size, so that it is seen whether they are
 /// taken. A shorter body goes as a whole.
@@ -287,6 +290,22 @@ impl Connection {
     pub fn serve(&self) {
         self.0.handle.is_waiting.store(false, Ordering::Relaxed);
         self.0.phase.set(Phase::Serving);
+    }
+
+    /// The caller is another node, which sends or reads for as long as it is there: one that
+    /// acknowledges nothing is not. The kernel would wait for a quarter of an hour.
+    pub fn serve_node(&self) {
+        let socket = SockRef::from(&self.0.handle.descriptor);
+        let asking = TcpKeepalive::new()
+            .with_time(NODE_SILENT_MAX / 2)
+            .with_interval(NODE_SILENT_MAX / 4);
+        let bounded = socket
+            .set_tcp_keepalive(&asking)
+            .and_then(|()| socket.set_tcp_user_timeout(Some(NODE_SILENT_MAX)));
+        if let Err(error) = bounded {
+            warn!(%error, "a node that is lost is not noticed for a while");
+        }
+        self.serve();
     }
 
     /// Returns once the caller has closed the connection, or its half of it. The server learns that
