@@ -55,9 +55,12 @@ const TELL_MAX: Duration = Duration::from_secs(60);
 pub(crate) struct OtherDevices {
     client: Client,
     nodes: NodeView,
-    /// What nodes could not be told yet, oldest first. A node is in it while a task tells it.
-    untold: Arc<Mutex<BTreeMap<NodeId, VecDeque<(DeviceNotice, Instant)>>>>,
+    /// What nodes could not be told yet. A node is in it while a task tells it.
+    untold: Arc<Mutex<BTreeMap<NodeId, Untold>>>,
 }
+
+/// What a node could not be told yet, and since when, oldest first.
+type Untold = VecDeque<(DeviceNotice, Instant)>;
 
 impl OtherDevices {
     /// Those of these nodes, which are reached with this identity.
