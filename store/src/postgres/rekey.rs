@@ -7,7 +7,6 @@ use engine::ids::DeviceKey;
 
 use super::PostgresStore;
 use super::fault::PostgresFault;
-use super::fence::FENCES;
 use super::sql_types::SqlId;
 use crate::record::Unreadable;
 use crate::rekey::{RekeyError, RekeyReport, Resealer};
@@ -15,6 +14,13 @@ use crate::sealed::MasterKey;
 
 /// The rows that are read and written at once.
 const ROWS_AT_ONCE: i32 = 256;
+
+/// Owners of earlier epochs are refused from now on, the active node and those that only have
+/// partitions: none of them knows the new key.
+const FENCES: [&str; 2] = [
+    "UPDATE store_state SET epoch = epoch + 1",
+    "UPDATE shard_epoch SET epoch = epoch + 1",
+];
 
 /// A table with secrets.
 struct SealedTable {
@@ -85,7 +91,6 @@ impl PostgresStore {
 async fn reseal_all(pool: &Pool, resealer: &mut Resealer<'_>) -> Result<(), PostgresFault> {
     let mut connection = pool.get().await?;
     let transaction = connection.transaction().await?;
-    // None of those that have served from it knows the new key.
     for fence in FENCES {
         transaction.execute(fence, &[]).await?;
     }
