@@ -48,13 +48,15 @@ fn a_device_without_power_during_the_download_gets_the_image_in_another_try() {
 
 #[test]
 fn a_device_without_power_during_the_installation_is_told_to_install_again_within_its_retries() {
+    let answered = (Manner::Piggybacked, UpdateState::Updating);
+    let unanswered = (Manner::AcknowledgeOnly, UpdateState::Downloaded);
     let cases = [
-        (Manner::Piggybacked, 0, 1, UpdateState::Failed),
-        (Manner::Piggybacked, 1, 2, UpdateState::Succeeded),
-        (Manner::AcknowledgeOnly, 0, 1, UpdateState::Failed),
-        (Manner::AcknowledgeOnly, 1, 2, UpdateState::Succeeded),
+        (answered, 0, 1, UpdateState::Failed),
+        (answered, 1, 2, UpdateState::Succeeded),
+        (unanswered, 0, 1, UpdateState::Failed),
+        (unanswered, 1, 2, UpdateState::Succeeded),
     ];
-    for (manner, retries, installations, state) in cases {
+    for ((manner, told), retries, installations, state) in cases {
         let mut world = updatable(1);
         world.answers(FIRMWARE_UPDATE, manner);
         let rules = CampaignRules {
@@ -62,7 +64,7 @@ fn a_device_without_power_during_the_installation_is_told_to_install_again_withi
             ..rules(&world)
         };
         let id = world.create_campaign(&[0], rules);
-        while world.installations(0) == 0 {
+        while world.installations(0) == 0 || world.states(id) != [told] {
             world.pass(S / 10);
         }
         world.does(0, "is rebooted", SimulatedDevice::reboot);
