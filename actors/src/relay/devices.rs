@@ -133,7 +133,7 @@ impl OtherDevices {
         }
     }
 
-    /// Tells a node something once it can be told, but not for ever.
+    /// Tells a node something once it can be told, if that is soon enough.
     fn tell_later(&self, node: NodeId, notice: DeviceNotice) {
         let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
         let is_told = untold.contains_key(&node);

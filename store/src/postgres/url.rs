@@ -52,7 +52,7 @@ impl PostgresUrl {
                 false => SslMode::Require,
             });
         }
-        // A host that takes connections and answers nothing must not hide the others for ever.
+        // Otherwise one that takes connections and answers nothing would hide those after it.
         if !is_given("load_balance_hosts") {
             config.load_balance_hosts(LoadBalanceHosts::Random);
         }
